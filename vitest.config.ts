@@ -1,5 +1,6 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { stepLimitMs, testLimitMs } from './tests/harness/limits.ts'
 
 /** Projects of users; tests/system/packages/templates.test.ts runs their tests. */
 const templates = 'apps/cli/templates/**'
@@ -30,8 +31,6 @@ class LongestFirst extends BaseSequencer {
 
 /** They mostly wait: for processes, containers, networks and browsers. */
 const systemWorkers = 5
-/** Several times as long as a test needs alone: five files and their daemons share the processors. */
-const systemLimits = { testTimeout: 240_000, hookTimeout: 240_000 }
 
 /**
  * The kinds of tests. *unit*: beside the source, in one process. *integration*: daemons and their HTTP, and each interface that has several
@@ -45,7 +44,6 @@ const kinds = {
     include: ['tests/system/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: [],
     maxWorkers: systemWorkers,
-    ...systemLimits,
     // Vitest needs groups of projects with different numbers of workers; they run one after the other.
     sequence: { groupOrder: 1 },
   },
@@ -59,10 +57,10 @@ export const common = {
   test: {
     setupFiles: ['./tests/harness/gate-setup.ts'],
     reporters: ['default', './tests/harness/run/count-reporter.ts', './tests/harness/run/stall-reporter.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: testLimitMs,
+    hookTimeout: testLimitMs,
     // Its defaults are one second, which is too short on a machine with other work, and 50 ms, which most states do not need.
-    expect: { poll: { timeout: 30_000, interval: 10 } },
+    expect: { poll: { timeout: stepLimitMs, interval: 10 } },
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
   },

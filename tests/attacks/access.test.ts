@@ -81,7 +81,7 @@ beforeAll(async () => {
   })
   while ((await reasonAt('getGps', sampleOf('getGps', revoked))) !== 'token_revoked') await sleep(50)
   alone = await startAlone()
-}, 120_000)
+})
 afterAll(async () => {
   await alone?.runtime.stop()
   await alone?.folder.remove()

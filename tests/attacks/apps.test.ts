@@ -94,7 +94,7 @@ beforeAll(async () => {
     blocked_edge: await edgeTokenOfBlockedNode(),
     other_request_uri: (await push(apps.other)).body.request_uri,
   })
-}, 60_000)
+})
 afterAll(() => stack?.stop())
 
 async function edgeTokenOfBlockedNode(): Promise<string> {

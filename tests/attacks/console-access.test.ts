@@ -38,7 +38,7 @@ beforeAll(async () => {
   const { link } = await admin['account.link']({ email: 'bob@example.com' })
   bob = await enterByLink(url, link, 'bob@example.com')
   ofBob = { accountId, ...(await belongings()) }
-}, 60_000)
+})
 afterAll(() => stack?.stop())
 
 const issuerRule = {

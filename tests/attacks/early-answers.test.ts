@@ -16,7 +16,7 @@ beforeAll(async () => {
   archive = join(services.stack.state, 'large.tar')
   writeFileSync(archive, 'no archive')
   truncateSync(archive, 64 * megabyte)
-}, 120_000)
+})
 afterAll(() => services?.stop())
 
 const deploy = (token: string, ...more: readonly string[]) =>

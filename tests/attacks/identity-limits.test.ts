@@ -147,7 +147,7 @@ describe('wrong passwords of strangers', () => {
     const outcomes = []
     for (let at = 0; at < 12; at++) outcomes.push(await attempt(browser))
     expect(outcomes.at(-1)).toBe('busy')
-  }, 60_000)
+  })
 
   it('of another person do not count as those of a browser that is known', async () => {
     const browser = openConsole(identity.url, { 'X-Forwarded-For': '198.51.100.201' })

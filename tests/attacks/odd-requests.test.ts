@@ -11,7 +11,7 @@ let services: Services
 beforeAll(async () => {
   const limit = '--limits.address=100000'
   services = await startServices({ identity: [limit], discovery: [limit] })
-}, 120_000)
+})
 afterAll(() => services?.stop())
 
 const form = 'application/x-www-form-urlencoded'
@@ -123,14 +123,14 @@ it('the identity service answers all of them, and logs no error', async () => {
   ]
   expect(await attack(identity.url, paths)).toEqual([])
   expect(errorsIn(identity.errors())).toEqual([])
-}, 120_000)
+})
 
 it('the discovery service answers all of them, and logs no error', async () => {
   const { discovery } = services.stack
   const paths = [...filled(discoveryPaths), `${discoveryPaths.nodes}/x`, `${discoveryPaths.nodes}/%zz/track`]
   expect(await attack(discovery.url, paths)).toEqual([])
   expect(errorsIn(discovery.errors())).toEqual([])
-}, 120_000)
+})
 
 it('the runtime answers all of them, also to an owner, and logs no error', async () => {
   const below = [mcmPaths.images, mcmPaths.uploads, mcmPaths.containers].flatMap((path) => [
@@ -142,4 +142,4 @@ it('the runtime answers all of them, also to an owner, and logs no error', async
   const owner = { Authorization: `Bearer ${services.token}` }
   expect(await attack(services.url(), paths, [owner])).toEqual([])
   expect(errorsIn(services.runtimeErrors())).toEqual([])
-}, 120_000)
+})

@@ -11,7 +11,7 @@ import { type Stack, startStack } from '../harness/processes.ts'
 let stack: Stack
 beforeAll(async () => {
   stack = await startStack({ runtime: ['--listen.hosts=device.example:443'] })
-}, 60_000)
+})
 afterAll(() => stack?.stop())
 
 const call = '{"jsonrpc":"2.0","id":1,"method":"getMe"}'

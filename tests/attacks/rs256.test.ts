@@ -45,7 +45,7 @@ beforeAll(async () => {
   developer = await createDeveloper(stack.state)
   access = await accessToken(stack, developer)
   edge = (await runtimeOf(stack).getEdgeIdToken()).id_token
-}, 60_000)
+})
 afterAll(() => stack?.stop())
 
 const createApp = async (more: object): Promise<App> => {

@@ -177,7 +177,7 @@ beforeAll(async () => {
   shown.telemetry = telemetry.text()
   for (const name of readdirSync(stack.state, { recursive: true, encoding: 'utf8' }))
     if (name.endsWith('crashes.json')) shown[name] = readFileSync(join(stack.state, name), 'utf8')
-}, 120_000)
+})
 afterAll(async () => {
   await stack.stop()
   telemetry.stop()

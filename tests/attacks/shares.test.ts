@@ -10,7 +10,7 @@ import { type Sharing, showCaller, startSharing } from '../harness/sharing.ts'
 let world: Sharing
 beforeAll(async () => {
   world = await startSharing()
-}, 90_000)
+})
 afterAll(() => world?.stop())
 
 const hour = 3_600_000
@@ -131,7 +131,7 @@ describe('a share ends', () => {
     return body
   }
   const isRefused = (token: string, reason: string) =>
-    expect.poll(async () => (await world.call('van', token)).reason, { timeout: 30_000 }).toBe(reason)
+    expect.poll(async () => (await world.call('van', token)).reason).toBe(reason)
 
   it('when its maker is removed, and does not return with the maker', async () => {
     const maker = await join('maker@example.com', 'owner')
@@ -174,9 +174,7 @@ describe('a share ends', () => {
     const { access_token: token } = (await world.signIn(world.owner)).body
     expect((await world.call('van', token!)).user).toContain('groups=("admins")')
     await api['group.remove_person']({ groupId, personId: world.owner.personId })
-    await expect
-      .poll(async () => (await world.call('van', token!)).user, { timeout: 30_000 })
-      .toContain('groups=()')
+    await expect.poll(async () => (await world.call('van', token!)).user).toContain('groups=()')
     await api['group.delete']({ groupId })
   })
 
@@ -197,7 +195,7 @@ describe('a share ends', () => {
       ...{ edgeAccessToken, spec: { name: 'van', image, env } },
     })
     expect((await services.call(`${basePath}/`, { token: token! })).status).toBe(403)
-    await expect.poll(() => addTo(world.owner.console), { timeout: 30_000 }).toBe('conflict')
+    await expect.poll(() => addTo(world.owner.console)).toBe('conflict')
   })
 })
 
@@ -347,9 +345,7 @@ describe('last, since the app and the device are lost to the account', () => {
     const { access_token: token } = (await world.signIn(world.guest)).body
     expect((await world.call('crane', token!)).status).toBe(200)
     await world.owner.console.api['account.revoke_all']()
-    await expect
-      .poll(async () => (await world.call('crane', token!)).reason, { timeout: 30_000 })
-      .toBe('token_revoked')
+    await expect.poll(async () => (await world.call('crane', token!)).reason).toBe('token_revoked')
   })
 
   it('a share ends with its project, which does not bring it back when it is created again', async () => {
@@ -359,9 +355,7 @@ describe('last, since the app and the device are lost to the account', () => {
       return (await world.signIn(world.guest)).body
     })
     await admin()['project.disable']({ clientId: world.app.clientId })
-    await expect
-      .poll(async () => (await world.call('van', token!)).reason, { timeout: 30_000 })
-      .toBe('token_revoked')
+    await expect.poll(async () => (await world.call('van', token!)).reason).toBe('token_revoked')
     expect(await world.owner.console.api['share.list']({ nodeId: null })).toEqual([])
   })
 })

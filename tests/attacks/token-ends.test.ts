@@ -35,7 +35,7 @@ beforeAll(async () => {
   const env = { 'MCM.IDLE_SEC': '0' }
   ;({ id, basePath } = await services.deploy('endless', endless, env))
   await services.deploy('open', endless, { ...env, 'MCM.ACCESS': 'public' })
-}, 120_000)
+})
 afterAll(() => services?.stop())
 
 /** Opens a connection and reads until it ends. */
@@ -74,9 +74,7 @@ const begun = (opened: Opened) => () =>
 async function expectEnded(opened: Opened, reason: string): Promise<void> {
   const states = () =>
     Object.fromEntries(Object.entries(opened).map(([name, each]) => [name, each.isEnded()]))
-  await expect
-    .poll(states, { timeout: 40_000 })
-    .toEqual({ download: true, events: true, socket: true, log: true })
+  await expect.poll(states).toEqual({ download: true, events: true, socket: true, log: true })
   // A download is cut: its last chunk does not come, so that it does not look whole.
   expect(opened.download.text()).not.toMatch(/0\r\n\r\n$/)
   expect(opened.events.text()).toMatch(new RegExp(`event: selvedge-end\\ndata: {"reason":"${reason}"`))

@@ -21,7 +21,7 @@ beforeAll(async () => {
   tokens.guest = (await world.signIn(world.guest)).body.access_token!
   tokens.developer = world.services.token
   keys = readIssuerKeys(world.services.stack.state)
-}, 90_000)
+})
 afterAll(() => world?.stop())
 
 const forged = (token: string, changes: Partial<Forgery>) =>

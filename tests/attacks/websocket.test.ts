@@ -210,9 +210,7 @@ describe('a flood', () => {
 })
 
 describe('large messages', () => {
-  it('of all connections that a client may have use a bounded part of the memory, and others are served', {
-    timeout: 120_000,
-  }, async () => {
+  it('of all connections that a client may have use a bounded part of the memory, and others are served', async () => {
     const before = await memoryMb()
     const large = frame(`[${Array.from({ length: 100 }, () => getMe).join()}]`.padEnd(1024 * 1024))
     const forgetPeak = () => writeFileSync(`/proc/${runtime.process.pid}/clear_refs`, '5')

@@ -33,7 +33,7 @@ beforeAll(async () => {
   neighbour = await createDevice(urls(), developer, 'neighbour')
   foreign = await createDevice(urls(), await createDeveloper(stack.state), 'foreign')
   await Promise.all([device, neighbour, foreign].map((each) => each.report(fixAt(13, 52))))
-}, 60_000)
+})
 afterAll(async () => {
   await stack?.stop()
   await clock?.remove()

@@ -28,7 +28,7 @@ const servicesOf = (bytes: number) => {
 beforeAll(async () => {
   stack = await startStack({ discovery: [`--limits.nodes=${most}`] })
   developer = await createDeveloper(stack.state)
-}, 60_000)
+})
 afterAll(() => stack?.stop())
 
 describe('what a node states', () => {
@@ -75,7 +75,7 @@ describe('an account', () => {
     const near = await fleet[1]!.near({ radius: 100_000, limit: 100 })
     expect(JSON.stringify(near).length).toBeLessThanOrEqual(256 * 1024)
     expect(near.length).toBeGreaterThan(40)
-  }, 120_000)
+  })
 })
 
 describe('a device that changes hands', () => {

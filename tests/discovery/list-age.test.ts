@@ -21,7 +21,7 @@ beforeAll(async () => {
   device = await createDevice(urls, developer)
   blocked = await createDevice(urls, developer, 'blocked')
   for (const each of [device, blocked]) await each.report(fixAt(13, 52))
-}, 60_000)
+})
 afterAll(async () => {
   for (const each of programs) await each.stop()
   await stack?.stop()

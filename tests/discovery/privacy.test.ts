@@ -98,7 +98,6 @@ describe('trilateration', () => {
         before!.distance,
       ])
     },
-    120_000,
   )
 
   it('a node that jumps from place to place to ask is slowed down', async () => {

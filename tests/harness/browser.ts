@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 import { findProgram } from './installed.ts'
+import { stepLimitMs } from './limits.ts'
 
 /** A Chromium that connects only to the hosts of the test. */
 export async function launchBrowser(...more: readonly string[]): Promise<Browser> {
@@ -20,6 +21,12 @@ export async function launchBrowser(...more: readonly string[]): Promise<Browser
       ...more,
     ],
   })
+  const newContext = browser.newContext.bind(browser)
+  browser.newContext = async (options) => {
+    const context = await newContext(options)
+    context.setDefaultTimeout(stepLimitMs)
+    return context
+  }
   browser.on('disconnected', () => rmSync(folder, { recursive: true, force: true }))
   return browser
 }

@@ -10,9 +10,9 @@ import { commands } from '../../apps/cli/src/commands/index.ts'
 import { createTerminal, type TerminalStreams } from '../../apps/cli/src/output/terminal.ts'
 import { runCli } from '../../apps/cli/src/program.ts'
 import { inFolder, type Ran } from './cli.ts'
+import { stepLimitMs } from './limits.ts'
 import type { RunOptions } from './run-in.ts'
 
-const limitMs = 60_000
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const events = [...signals, 'exit'] as const
 
@@ -32,7 +32,7 @@ let turnOf: Promise<unknown> = Promise.resolve()
  * Runs a command in a folder, without a terminal. One command at a time: the folder and the environment are of the whole process.
  *
  * @param args of `selvedge`
- * @throws Error if it does not return within a minute, or leaves a timer, a process or a watched file behind
+ * @throws Error if it does not return in time, or leaves a timer, a process or a watched file behind
  */
 export function runHere(cwd: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const ran = turnOf.then(() => runAlone(cwd, args, options))
@@ -77,8 +77,10 @@ async function runAlone(
   const limit = Promise.withResolvers<never>()
   const timer = setTimeout(
     () =>
-      limit.reject(new Error(`${args.join(' ')} did not return within ${limitMs / 1000} s: ${ran.errors}`)),
-    limitMs,
+      limit.reject(
+        new Error(`${args.join(' ')} did not return within ${stepLimitMs / 1000} s: ${ran.errors}`),
+      ),
+    stepLimitMs,
   )
   try {
     ran.code = await Promise.race([runCli(args, commands, terminal), exit.promise, limit.promise])
@@ -146,7 +148,7 @@ const openResources = (): number =>
 async function expectNothingOpen(args: readonly string[], before: number): Promise<void> {
   const from = performance.now()
   while (openResources() > before) {
-    if (performance.now() - from > limitMs)
+    if (performance.now() - from > stepLimitMs)
       throw new Error(`${args.join(' ')} left open: ${process.getActiveResourcesInfo().join(', ')}`)
     await turn()
   }

@@ -156,7 +156,7 @@ export async function startGlewlwyd(algorithms: readonly SignatureAlgorithm[]): 
   const file = join(folder.path, 'glewlwyd.conf')
   writeFileSync(file, configurationOf(folder.path, url))
   const child = spawn('glewlwyd', ['--config-file', file], { stdio: 'ignore' })
-  await vi.waitFor(() => fetch(`${url}/config`), { timeout: 30_000, interval: 100 })
+  await vi.waitFor(() => fetch(`${url}/config`), { timeout: 120_000, interval: 100 })
   const administrator = await signInAs(url, 'admin', 'password')
   await administrator('client/', 'POST', clientOfTest)
   for (const each of algorithms) await administrator('mod/plugin/', 'POST', pluginOf(url, each))

@@ -129,7 +129,7 @@ export async function startLemonldap(): Promise<Lemonldap> {
   const args = ['--host', '127.0.0.1', '--port', port, `${share}/htdocs/index.psgi`]
   const env = { PATH: process.env.PATH, LLNG_DEFAULTCONFFILE: ini }
   const child = spawn('plackup', args, { env, stdio: 'ignore' })
-  await vi.waitFor(() => fetch(`${issuer}oauth2/jwks`), { timeout: 60_000, interval: 100 })
+  await vi.waitFor(() => fetch(`${issuer}oauth2/jwks`), { timeout: 120_000, interval: 100 })
   return {
     issuer,
     signIn: (user) => signIn(issuer, user),

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { Ran } from './cli.ts'
+import { stepLimitMs } from './limits.ts'
 
 export interface RunOptions {
   /** Added to PATH, which is all that is passed on. */
@@ -11,12 +12,10 @@ export interface RunOptions {
 /** For a test that runs every command of the CLI: each of them has its own limit, and need not be fast. */
 export const everyCommand = { timeout: 900_000 } as const
 
-const limitMs = 60_000
-
 /**
  * Runs a program in a folder, without a terminal.
  *
- * @throws Error if it does not end within a minute
+ * @throws Error if it does not end in time
  */
 export function runIn(
   cwd: string,
@@ -39,8 +38,10 @@ export function runIn(
   return new Promise((resolve, reject) => {
     const limit = setTimeout(() => {
       child.kill('SIGKILL')
-      reject(new Error(`${args.slice(1).join(' ')} did not end within ${limitMs / 1000} s: ${ran.errors}`))
-    }, limitMs)
+      reject(
+        new Error(`${args.slice(1).join(' ')} did not end within ${stepLimitMs / 1000} s: ${ran.errors}`),
+      )
+    }, stepLimitMs)
     child.once('close', (code) => {
       clearTimeout(limit)
       resolve({ ...ran, code: code ?? -1 })

@@ -5,7 +5,7 @@ import { type Stack, startStack } from '../harness/processes.ts'
 let stack: Stack
 beforeAll(async () => {
   stack = await startStack()
-}, 60_000)
+})
 afterAll(() => stack.stop())
 
 const json = { 'Content-Type': 'application/json' }

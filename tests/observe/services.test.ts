@@ -35,7 +35,7 @@ beforeAll(async () => {
   const { clientId } = services.developer
   await services.deploy('private-name', source)
   path = `/${clientId}/private-name`
-}, 60_000)
+})
 afterAll(() => services.stop())
 
 describe('requests to a service', () => {

@@ -43,7 +43,7 @@ beforeAll(async () => {
   await (await fetch(`${stack.identity.url}/token`, { method: 'POST', headers })).text()
   // The last spans are sent when they stop.
   for (const each of [stack.runtime, stack.discovery, stack.identity]) await each.stop()
-}, 120_000)
+})
 afterAll(async () => {
   await stack.stop()
   for (const name of daemons) collectors[name].stop()

@@ -57,9 +57,9 @@ describe('the rule', () => {
 
   it.each([
     'expect.poll(f).toBe(1)',
-    'expect.poll(f, { timeout: 60_000, interval: 5 }).toBe(1)',
-    'vi.waitFor(f, { timeout: 30_000 })',
-    "it('is', f, 60_000)",
+    'expect.poll(f, { timeout: 120_000, interval: 5 }).toBe(1)',
+    'vi.waitFor(f, { timeout: 120_000 })',
+    "it('is', f, 300_000)",
     "it('is', f)",
   ])('accepts the limit of %s', (code) => {
     expect(inSource(findShortLimits, code)).toEqual([])

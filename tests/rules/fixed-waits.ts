@@ -1,4 +1,5 @@
 /** Finds in tests what a slow machine can break: a wait for a time instead of a state, and a short time limit. */
+import { stepLimitMs, testLimitMs } from '../harness/limits.ts'
 import { isFunction, isNode, nodesOf, placeOf, type Source, type SyntaxNode } from './sources.ts'
 
 const loops = new Set([
@@ -12,10 +13,6 @@ const loops = new Set([
 const tests = new Set(['it', 'test', 'describe', 'beforeAll', 'beforeEach', 'afterAll', 'afterEach'])
 
 const polls = new Set(['expect.poll', 'vi.waitFor', 'vi.waitUntil'])
-
-/** Minimum milliseconds: those of `vitest.config.ts`. */
-const minPollMs = 30_000
-const minTestMs = 60_000
 
 /**
  * A pause outside of a loop. In a loop, it is the interval between two checks of a state.
@@ -89,8 +86,8 @@ function calleeOf({ callee }: SyntaxNode): string {
 /** The function that a limit is for, and the minimum in milliseconds; no name for a call that has no limit. */
 function limitOf(callee: string): readonly [name: string, minMs: number] {
   const [name = ''] = callee.split('.')
-  if (tests.has(name)) return [name, minTestMs]
-  return polls.has(callee) ? [name, minPollMs] : ['', 0]
+  if (tests.has(name)) return [name, testLimitMs]
+  return polls.has(callee) ? [name, stepLimitMs] : ['', 0]
 }
 
 const timeoutsOf = (argument: SyntaxNode): SyntaxNode[] =>

@@ -28,7 +28,7 @@ beforeAll(async () => {
   await person.api['password.set']({ password: 'three quiet herons at dusk' })
   app = await createApp()
   other = await createApp()
-}, 60_000)
+})
 afterAll(async () => {
   await stack?.stop()
   await clock?.remove()

@@ -128,7 +128,7 @@ beforeAll(async () => {
   await tenant.start([`--trustedEdgeIssuers=${cloud.url}`, ...often])
   await cloud.start([`--trustedTenants=${tenant.url}`, `--edgeAudiences=${tenant.url}`, ...often])
   developer = await createDeveloper(tenant.state)
-}, 60_000)
+})
 afterAll(async () => {
   await cloud?.stop()
   await tenant?.stop()

@@ -87,7 +87,7 @@ beforeAll(async () => {
     garbage: 'secret-garbage-of-nothing',
     otherJwt: `${encode({ alg: 'ES256', typ: 'secret-type+jwt', kid: 'k' })}.${encode({ iss: 'x' })}.${'A'.repeat(86)}`,
   }
-}, 60_000)
+})
 afterAll(() => services.stop())
 
 /** Kinds that are not those of a place. */

@@ -54,7 +54,7 @@ describe('a host that a runtime names', needs('tmux'), () => {
     await folder.remove()
   })
 
-  it('is shown; a no sends nothing, a yes is asked for once', { timeout: 60_000 }, async () => {
+  it('is shown; a no sends nothing, a yes is asked for once', async () => {
     const { host } = new URL(identity.url)
     type('exchange 1')
     await seen(new RegExp(`run 1\\n[\\s\\S]*identity service is ${host}[\\s\\S]*\\[y/N\\]`))

@@ -69,7 +69,7 @@ describe('in the browser of the owner', needs('chromium'), () => {
     await page.getByRole('button', { name: 'Create passkey' }).click()
     await shows('Devices')
     eve = await enterByLink(url, await linkOf('eve@example.com'), 'eve@example.com')
-  }, 60_000)
+  })
   afterAll(async () => {
     await person?.close()
     hostile?.closeAllConnections()

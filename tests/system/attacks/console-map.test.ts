@@ -125,7 +125,7 @@ describe('the background of the map', needs('chromium'), () => {
     await runtimeOf(stack).updateGps({
       ...{ edgeAccessToken: token, longitude: '10.5', latitude: '50.9', speed: '0', bearing: '0' },
     })
-  }, 60_000)
+  })
   afterAll(async () => {
     await person?.close()
     for (const each of [foreign, tiles, elsewhere]) each?.close()

@@ -133,7 +133,7 @@ beforeAll(async () => {
   service = { id: record.id, path: record.basePath }
   expect((await services.call(service.path)).status).toBe(200)
   pages = await startConsole()
-}, 120_000)
+})
 afterAll(async () => {
   elsewhere?.closeAllConnections()
   elsewhere?.close()

@@ -59,7 +59,7 @@ beforeAll(async () => {
     paths[name] = (await services.deploy(name, relay, env)).basePath
   }
   paths.open = (await services.deploy('open', relay, { 'MCM.ACCESS': 'public' })).basePath
-}, 120_000)
+})
 afterAll(() => services?.stop())
 
 /** Lets a relay ask. The public one is called without a token. */
@@ -433,7 +433,7 @@ describe('a runtime with an API key', () => {
       SELVEDGE_DISCOVERY_URL: services.stack.discovery.url,
     }
     runtime = await startProgram('runtime', env, ['--apiKey=true'])
-  }, 60_000)
+  })
   afterAll(() => runtime.stop())
 
   it('needs no key from services', async () => {

@@ -99,8 +99,8 @@ describe.each(['ES256', 'RS256'])(
       execFileSync('apache2', ['-t', '-f', file], { stdio: 'pipe' })
       apache = spawn('apache2', ['-f', file, '-DFOREGROUND'], { stdio: 'ignore' })
       const isReady = async () => expect((await visit(origin)).status).toBe(302)
-      await vi.waitFor(isReady, { timeout: 30_000, interval: 100 })
-    }, 60_000)
+      await vi.waitFor(isReady, { timeout: 120_000, interval: 100 })
+    })
     afterAll(async () => {
       if (apache?.exitCode === null) {
         apache.kill('SIGTERM')

@@ -45,7 +45,7 @@ describe('services in containers', needs(...needed), () => {
     buildOthers(podman)
     await commands.run('Build the images', 1)
   }, 600_000)
-  afterAll(() => podman?.stop(), 120_000)
+  afterAll(() => podman?.stop())
 
   describe('an image', () => {
     it.each(products.map((each) => [each.section, each] as const))(
@@ -89,7 +89,7 @@ describe('services in containers', needs(...needed), () => {
     afterAll(async () => {
       await callers?.stop()
       await compose?.stop()
-    }, 180_000)
+    })
 
     beforeEach(({ onTestFailed }) => {
       onTestFailed(async () => {
@@ -192,7 +192,6 @@ describe('services in containers', needs(...needed), () => {
         await compose.untilHealthy(service)
         expect(await refusedUntilFlowing()).toEqual({})
       },
-      240_000,
     )
 
     it('when a primary of the locations is killed, continue with its replica', async () => {
@@ -206,7 +205,7 @@ describe('services in containers', needs(...needed), () => {
         .poll(() => compose.podman('exec', compose.nameOf(primary), 'redis-cli', 'cluster', 'info'))
         .toContain('cluster_state:ok')
       expect(await refusedUntilFlowing()).toEqual({})
-    }, 240_000)
+    })
 
     it('when PostgreSQL restarts, refuse what needs it until it is back', async () => {
       await compose.podman('restart', '--time', '20', compose.nameOf('database'))
@@ -214,7 +213,7 @@ describe('services in containers', needs(...needed), () => {
       await refusedUntilFlowing()
       for (const each of replicas) await compose.untilHealthy(each)
       expect(await refusedUntilFlowing()).toEqual({})
-    }, 240_000)
+    })
 
     it('start again and again until the database is there', async () => {
       await compose.podman('stop', '--time', '20', compose.nameOf('database'))
@@ -228,12 +227,12 @@ describe('services in containers', needs(...needed), () => {
       await compose.podman('start', compose.nameOf('database'))
       for (const each of replicas) await compose.untilHealthy(each)
       await refusedUntilFlowing()
-    }, 240_000)
+    })
 
     it('are upgraded one after the other without a failed request', async () => {
       await commands.run('Upgrade')
       expect(await refusedUntilFlowing()).toEqual({})
-    }, 240_000)
+    })
 
     it('are backed up with the commands of the page', async () => {
       await commands.run('Backup')

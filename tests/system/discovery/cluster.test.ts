@@ -65,7 +65,7 @@ describe('a cluster', needs('redis-server', 'postgres'), () => {
       await devices[index]!.begin()
     }
     driving = Promise.all(devices.map(drive)).then(() => undefined)
-  }, 120_000)
+  })
   afterAll(async () => {
     ending.abort()
     await driving
@@ -74,7 +74,7 @@ describe('a cluster', needs('redis-server', 'postgres'), () => {
     await cluster?.stop()
     await postgres?.stop()
     for (const each of folders) await each.remove()
-  }, 60_000)
+  })
 
   /** Reports in its interval until the end; a place that says which report it is of. */
   async function drive(device: Device, index: number): Promise<void> {
@@ -172,7 +172,7 @@ describe('a cluster', needs('redis-server', 'postgres'), () => {
     expect(answered).toBeGreaterThan(10)
     expect(completeAfter).toBeDefined()
     await cluster.revive(primary)
-  }, 60_000)
+  })
 
   /** Whether another server has taken the dead one's place. */
   function failoverIsOver(dead: number): boolean {
@@ -195,7 +195,7 @@ describe('a cluster', needs('redis-server', 'postgres'), () => {
     const all = await look(1)
     for (const { nodeId, fix } of all)
       expect(Date.parse(fix!.fixedAt)).toBeGreaterThanOrEqual(acknowledged.get(nodeId)! - 4 * interval)
-  }, 60_000)
+  })
 
   it('a database of several services without a cluster is refused at the start', async () => {
     const own = await temporaryFolder()

@@ -17,7 +17,7 @@ beforeAll(async () => {
   world = await startSharing({})
   const { clientId } = world.app
   await adminOf(world.services.stack.state)['project.offline']({ clientId, maxDays: 30, scopes: ['openid'] })
-}, 90_000)
+})
 afterAll(async () => {
   await again?.stop()
   await world?.stop()
@@ -146,9 +146,7 @@ it('a share that is removed while the device is cut off ends when the device is 
   })
   const guest = await signIn(world.guest)
   await world.owner.console.api['share.remove']({ shareId })
-  await expect
-    .poll(async () => (await call('van', guest.access_token!)).reason, { timeout: 30_000 })
-    .toBe('token_revoked')
+  await expect.poll(async () => (await call('van', guest.access_token!)).reason).toBe('token_revoked')
   await again.stop('SIGKILL')
   const late = await localToken(leases.guest!).catch(() => undefined)
   expect((await call('van', late ?? '')).status).not.toBe(200)

@@ -79,7 +79,7 @@ beforeAll(async () => {
   upload = functionImage(noting(`${secret}-upload`), `${secret}-upload`)
   const sent = await callUrl(`${services.url()}/mcm/v1/uploads`, { method: 'POST', token: asA, body: upload })
   expect(sent.status).toBe(200)
-}, 120_000)
+})
 afterAll(() => services?.stop())
 
 /** Answers of everything that takes a token, asked with the names of what A has; what only repeats the name is left out. */

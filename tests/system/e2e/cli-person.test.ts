@@ -141,7 +141,7 @@ describe('the person who is signed in', () => {
 describe('a folder', () => {
   const folder = () => join(stack.state, 'hello')
 
-  it('is deployed, listed, called and followed with short commands', { timeout: 120_000 }, async () => {
+  it('is deployed, listed, called and followed with short commands', async () => {
     const made = await json('deploy', folder())
     expect(made).toMatchObject({ id: 'selvedge-cli-hello', state: 'running' })
     expect((await run('ps')).out).toMatch(/selvedge-cli-hello {2}running/)

@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { stepLimitMs } from '../../harness/limits.ts'
 import { root, temporaryFolder } from '../../harness/processes.ts'
 
 it.each(['start', 'test', 'run build', 'run check'])(
@@ -73,7 +74,7 @@ it('npx selvedge in a clone where nothing is installed runs no package that a re
     npm_config_cache: join(folder.path, 'cache'),
   }
   const stderr = await new Promise<string>((resolve) => {
-    execFile('npx', ['selvedge', 'up'], { cwd: clone, env, timeout: 60_000 }, (_, _out, text) =>
+    execFile('npx', ['selvedge', 'up'], { cwd: clone, env, timeout: stepLimitMs }, (_, _out, text) =>
       resolve(text),
     ).stdin?.end()
   })

@@ -11,6 +11,7 @@ import { makeCertificate } from '../../harness/certificate.ts'
 import { cliEnvOf, runCli } from '../../harness/cli.ts'
 import { accessToken, adminOf, createDeveloper, runtimeOf } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
+import { stepLimitMs } from '../../harness/limits.ts'
 import {
   freePorts,
   type Program,
@@ -344,7 +345,7 @@ describe('the state of a node', () => {
       const { status, stderr } = spawnSync(process.execPath, [join(root, 'apps/runtime/dist/main.cjs')], {
         env: { SELVEDGE_STATE: stack.state, ...freePorts, SELVEDGE_LINK_LOCAL: 'false' },
         encoding: 'utf8',
-        timeout: 30_000,
+        timeout: stepLimitMs,
         killSignal: 'SIGKILL',
       })
       expect(stderr).toMatch(

@@ -142,7 +142,6 @@ npx() {
 
 it('every command does what the README says, from top to bottom', {
   ...needs('bash', 'curl'),
-  timeout: 180_000,
 }, async () => {
   const lines = linesOf(/^(sh|bash)$/)
   for (const command of ['selvedge up', 'getEdgeIdToken', 'dev hello', 'simulate'])

@@ -92,12 +92,8 @@ describe('a client', () => {
       body: new URLSearchParams({ token: own, client_id: developer.clientId }),
     })
     expect(revoked.status).toBe(200)
-    await expect
-      .poll(async () => reasonOf(await call('getGps', [own])), { timeout: 30_000 })
-      .toBe('token_revoked')
-    await expect
-      .poll(async () => reasonOf(await call('getGps', [short])), { timeout: 30_000 })
-      .toBe('token_expired')
+    await expect.poll(async () => reasonOf(await call('getGps', [own]))).toBe('token_revoked')
+    await expect.poll(async () => reasonOf(await call('getGps', [short]))).toBe('token_expired')
     expect(reasonOf(await call('getGps', [token]))).toBeUndefined()
     end()
   })
@@ -156,7 +152,7 @@ describe('of more than 64 connections', () => {
           await connect(socketUrl())
           return short.client.readyState
         },
-        { timeout: 60_000, interval: 100 },
+        { interval: 100 },
       )
       .toBe(WebSocket.CLOSED)
     expect(reasonOf(await lasting.call('getGps', [token]))).toBeUndefined()

@@ -19,7 +19,7 @@ describe('trusted issuers in the console', needs('chromium'), () => {
   beforeAll(async () => {
     stack = await startStack()
     person = await openBrowser()
-  }, 60_000)
+  })
   afterAll(async () => {
     await person?.close()
     await stack?.stop()
@@ -67,5 +67,5 @@ describe('trusted issuers in the console', needs('chromium'), () => {
     await page.getByRole('button', { name: /^Remove https/ }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
     await page.getByRole('heading', { name: 'No trusted issuers yet' }).waitFor()
-  }, 60_000)
+  })
 })

@@ -19,7 +19,7 @@ describe('glewlwyd', needs('glewlwyd'), () => {
     developer = await createDeveloper(stack.state)
     peer = await startGlewlwyd(algorithms)
     edge = (await runtimeOf(stack).getEdgeIdToken()).id_token
-  }, 60_000)
+  })
   afterAll(async () => {
     await peer?.stop()
     await stack?.stop()

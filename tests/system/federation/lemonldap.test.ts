@@ -18,7 +18,7 @@ describe('LemonLDAP::NG', needs('lemonldap-ng'), () => {
     developer = await createDeveloper(stack.state)
     peer = await startLemonldap()
     edge = (await runtimeOf(stack).getEdgeIdToken()).id_token
-  }, 90_000)
+  })
   afterAll(async () => {
     await peer?.stop()
     await stack?.stop()

@@ -92,7 +92,7 @@ beforeAll(async () => {
   await useAll()
   await beHostile()
   for (const name of daemons) shown[name] = await readMetrics(name)
-}, 120_000)
+})
 afterAll(async () => {
   await stack.stop()
   await sockets.remove()

@@ -120,7 +120,7 @@ describe('a daemon that may have 256 descriptors', () => {
     closeAll(clients)
     await expect.poll(() => descriptorsOf(pid)).toBeLessThanOrEqual(before + 5)
     expect(await isFine(url + identityPaths.health)).toBe(true)
-  }, 120_000)
+  })
 
   it('answers and stores while 2,000 clients send their bodies slowly', async () => {
     const { pid, url, state } = await startIdentity(256)
@@ -133,7 +133,7 @@ describe('a daemon that may have 256 descriptors', () => {
     expect(descriptorsOf(pid)).toBeLessThan(200)
     closeAll(clients)
     await expect.poll(() => descriptorsOf(pid)).toBeLessThanOrEqual(before + 5)
-  }, 120_000)
+  })
 })
 
 describe('the connections of a daemon', () => {
@@ -145,7 +145,7 @@ describe('the connections of a daemon', () => {
     expect(clients.slice(0, 8000).every(({ closed }) => closed)).toBe(true)
     expect(clients.slice(-900).some(({ closed }) => closed)).toBe(false)
     expect(await isFine(`${url}/vital`)).toBe(true)
-  }, 120_000)
+  })
 
   it('that wait for an answer stay, and a new one beyond the limit is refused with 503 and Retry-After', async () => {
     const { url } = await startTestDaemon(1024, 20)

@@ -32,7 +32,7 @@ describe('a product', architecture && canMakeDebs() ? {} : { skip: true }, () =>
     }
     tarball = makeTarball(products[0]!, architecture!, options)
     execFileSync('tar', ['xzf', tarball, '-C', folder.path])
-  }, 180_000)
+  })
   afterAll(() => folder.remove())
 
   const list = (path: string) =>

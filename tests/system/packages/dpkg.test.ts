@@ -15,7 +15,6 @@ const architecture = ownArchitecture()
 const maintainer = { name: 'Jane Doe', email: 'jane@example.com' }
 
 describe('a Debian package', {
-  timeout: 120_000,
   ...(architecture && canMakeDebs() ? needs('root', 'mounts', 'systemd-analyze') : { skip: true }),
 }, () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -48,7 +47,7 @@ describe('a Debian package', {
         const work = join(folder.path, 'work')
         makeDeb(small, architecture!, { release, target: at(version), work, fast: true })
       }
-  }, 120_000)
+  })
   afterAll(async () => {
     for (const each of ['machine', 'disk']) spawnSync('umount', [join(folder.path, each)])
     await folder.remove()

@@ -67,7 +67,7 @@ describe('the npm packages', needs('package tools'), () => {
     await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
     page = `http://localhost:${(site.address() as AddressInfo).port}`
     services = await startServices({ args: [`--allowedOrigins=${page}`] })
-  }, 180_000)
+  })
   afterAll(async () => {
     site?.close()
     await services?.stop()

@@ -54,7 +54,7 @@ describe('selvedge service', ownArchitecture() ? needs('bwrap', 'systemd-analyze
       work: join(made.path, 'work'),
       fast: true,
     })
-  }, 180_000)
+  })
   afterAll(() => made.remove())
 
   beforeEach(async () => {

@@ -36,7 +36,7 @@ beforeAll(() => {
   for (const each of ['typescript', '@types/node', 'undici-types'])
     symlinkSync(join(root, 'node_modules', each), at('node_modules', each))
   for (const each of kinds) execFileSync(process.execPath, [npmCli(), 'init', each, at(`my-${each}`)])
-}, 180_000)
+})
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const projectOf = (kind: string) => JSON.parse(readFileSync(at(`my-${kind}`, 'package.json'), 'utf8'))

@@ -119,7 +119,7 @@ describe('sign-in to an app', needs('chromium', 'client libraries'), () => {
     })
       .replaceAll('IDENTITY', stack.identity.url)
       .replaceAll('CLIENT', clientId)
-  }, 90_000)
+  })
   afterAll(async () => {
     server?.close()
     await person?.close()

@@ -45,7 +45,7 @@ describe('company sign-in', needs('chromium'), () => {
     })
     provider.register(redirectUri)
     provider.groups.set('grace', ['chief-engineers'])
-  }, 90_000)
+  })
   afterAll(async () => {
     await owner?.close()
     await grace?.close()
@@ -72,7 +72,7 @@ describe('company sign-in', needs('chromium'), () => {
     await page.getByRole('heading', { name: 'People', level: 1 }).waitFor()
     await page.getByText('grace@corp.example').first().waitFor()
     expect(new URL(page.url()).search).toBe('')
-  }, 60_000)
+  })
 
   it('confirms a sign-in that is not recent in another tab, and the action continues', async () => {
     const { page, context } = grace
@@ -92,7 +92,7 @@ describe('company sign-in', needs('chromium'), () => {
     await tab.getByLabel('Name').fill('grace')
     await tab.getByRole('button', { name: 'Sign in at Corp' }).click()
     await page.getByText('/join#').waitFor()
-  }, 60_000)
+  })
 
   it('can be required: local members are out, and the local owner stays in', async () => {
     const { page } = owner
@@ -110,7 +110,7 @@ describe('company sign-in', needs('chromium'), () => {
     }
     await page.reload()
     await page.getByRole('heading', { name: 'Your account', level: 1 }).waitFor()
-  }, 60_000)
+  })
 
   it('is refused without a group that gives access, with what to do', async () => {
     const person = await openBrowser()
@@ -125,7 +125,7 @@ describe('company sign-in', needs('chromium'), () => {
     // The back button and a reload do not send the answer again.
     expect(new URL(page.url()).search).toBe('')
     await person.close()
-  }, 60_000)
+  })
 
   it('ends for the people of a company that the operator removes', async () => {
     await adminOf(stack.state)['company.remove']({ domain })
@@ -133,5 +133,5 @@ describe('company sign-in', needs('chromium'), () => {
     await grace.page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
     await owner.page.goto(`${site}/people`)
     await owner.page.getByRole('heading', { name: 'People', level: 1 }).waitFor()
-  }, 60_000)
+  })
 })

@@ -52,7 +52,7 @@ describe('the console', needs('chromium'), () => {
     person = await openBrowser()
     page = person.page
     nodeId = (await runtimeOf(stack).getMe()).nodeId
-  }, 60_000)
+  })
   afterAll(async () => {
     await person.close()
     await stack.stop()

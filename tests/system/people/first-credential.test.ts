@@ -17,7 +17,7 @@ describe('the first owner at a browser', needs('chromium'), () => {
     folder = await temporaryFolder()
     identity = await start()
     person = await openBrowser()
-  }, 60_000)
+  })
   afterAll(async () => {
     await person?.close()
     await identity?.stop()

@@ -65,7 +65,7 @@ describe('the page of a fleet', needs('chromium'), () => {
         )
       }
     })
-  }, 60_000)
+  })
   afterAll(async () => {
     await person?.close()
     await identity?.stop()

@@ -85,7 +85,7 @@ beforeAll(async () => {
   add(100, 'van', { version: '1.4.2', services: ['gateway'] })
   add(101, 'van', { version: '1.4.2' })
   add(900, 'van', { account: othersId, version: '7.7.7', services: ['secret-service'] })
-}, 60_000)
+})
 afterAll(() => stop?.())
 
 const vans = [nodeIdOf(100), nodeIdOf(101)]

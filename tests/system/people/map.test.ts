@@ -32,7 +32,7 @@ function useFleet(flags: readonly string[]) {
     await person.page.route('**/console/places', (route) => route.fulfill({ json: places }))
     await becomeOwner(person.page, identity.ready.setup!)
     addDevices(join(folder.path, 'identity', 'identity.db'))
-  }, 60_000)
+  })
   afterAll(async () => {
     await person?.close()
     await identity?.stop()

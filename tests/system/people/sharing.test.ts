@@ -20,7 +20,7 @@ describe('sharing at the console', needs('chromium'), () => {
     await page.getByRole('button', { name: 'Create passkey' }).click()
     await page.getByRole('heading', { name: 'Devices', level: 1 }).waitFor()
     site = new URL(page.url()).origin
-  }, 120_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await world?.stop()

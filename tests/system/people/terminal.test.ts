@@ -50,7 +50,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
     type(`selvedge() { ${process.execPath} ${cliPath} "$@"; }`)
     for (const [name, value] of Object.entries(cliEnvOf(stack))) type(`export ${name}='${value}'`)
     type('clear')
-  }, 60_000)
+  })
   afterAll(async () => {
     tmux('kill-server')
     await person.close()
@@ -86,7 +86,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
       clientId: 'selvedge-cli',
       refreshToken: expect.any(String),
     })
-  }, 60_000)
+  })
 
   it('then makes the device theirs with the command of the console, with no token pasted', async () => {
     const { page } = person
@@ -121,7 +121,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
       )
       expect(ran.map(({ code }) => code)).toEqual([0, 0, 0, 0])
     }
-  }, 60_000)
+  })
 
   it('logout ends it, here and at the service', async () => {
     const { refreshToken } = JSON.parse(readFileSync(signInFile(cliEnvOf(stack)), 'utf8'))
@@ -144,5 +144,5 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
     await page.getByRole('button', { name: 'Deny' }).click()
     await page.getByRole('heading', { name: 'Denied' }).waitFor()
     await seen(/error: the sign-in was refused on the page/)
-  }, 60_000)
+  })
 })

@@ -8,5 +8,4 @@ it.each(damageable)(
     console.info(`${daemon}:`, outcomes)
     expect(failures).toEqual([])
   },
-  180_000,
 )

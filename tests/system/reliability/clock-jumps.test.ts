@@ -81,5 +81,4 @@ it.each(Object.keys(daemons) as (keyof typeof daemons)[])(
     expect(await subject.missing()).toEqual([])
     expect(subject.isRunning()).toBe(true)
   },
-  180_000,
 )

@@ -267,7 +267,7 @@ it('identity and discovery services that start in 1970 work when their clock is 
   expect(await keysOf()).toEqual(expect.arrayContaining(keys))
   await stack.stop()
   for (const each of Object.values(clocks)) await each.remove()
-}, 120_000)
+})
 
 it('a runtime that starts in 1970 without a network works, and knows the time when its identity service answers', async () => {
   const clock = await createProgramClock(-Date.now())

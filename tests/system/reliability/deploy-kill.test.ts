@@ -9,6 +9,7 @@ import { expect, it } from 'vitest'
 import { functionImage, savedImage, tarOf, writeFile } from '../../harness/archives.ts'
 import { needs } from '../../harness/installed.ts'
 import { instanceFolder, processesOf } from '../../harness/instances.ts'
+import { testLimitMs } from '../../harness/limits.ts'
 import { podmanNeeds, startPodman } from '../../harness/podman.ts'
 import { createChance } from '../../harness/seed.ts'
 import { type Services, startServices } from '../../harness/services.ts'
@@ -148,7 +149,7 @@ function leftoverBlobs(state: string): string[] {
 
 it('the runtime is killed while functions are deployed, redeployed and removed', {
   ...needs('bwrap'),
-  timeout: functionRounds.most * 3000,
+  timeout: Math.max(testLimitMs, functionRounds.most * 3000),
 }, async () => {
   const services = await startServices()
   const { state } = services.stack
@@ -178,7 +179,7 @@ it('the runtime is killed while functions are deployed, redeployed and removed',
 
 it('the runtime is killed while OCI containers are deployed, redeployed and removed', {
   ...needs(...podmanNeeds, 'busybox'),
-  timeout: ociRounds.most * 20_000,
+  timeout: Math.max(testLimitMs, ociRounds.most * 20_000),
 }, async () => {
   const podman = await startPodman()
   const services = await startServices({ args: [`--oci.socket=${podman.socket}`] })

@@ -73,7 +73,7 @@ describe('a disk that gets full', needs('mounts'), () => {
     const identity = await startIdentity()
     expect((await adminOf(state)['account.list']()).map((each) => each.email)).toContain(email)
     await identity.stop()
-  }, 240_000)
+  })
 
   it('that has no room for the note of a restore leaves the present store in place', () => {
     const folder = join(state, 'identity')
@@ -99,5 +99,5 @@ describe('a disk that gets full', needs('mounts'), () => {
     expect(failures).toBeGreaterThan(8)
     resize(64 << 20)
     expect((await store('restore', file)).errors).toBe('')
-  }, 240_000)
+  })
 })

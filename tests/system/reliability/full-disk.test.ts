@@ -19,7 +19,6 @@ async function attemptsAt(folder: string, count: number): Promise<void> {
 
 it('identity on a full disk issues nothing that it could not store, waits with its start, and goes on with room', {
   ...needs('mounts'),
-  timeout: 120_000,
 }, async () => {
   const folder = await temporaryFolder()
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m,mode=0700', 'tmpfs', folder.path])

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { accessToken, createDeveloper, runtimeOf } from '../../harness/flow.ts'
+import { testLimitMs } from '../../harness/limits.ts'
 import { type Program, startProgram, startStack, temporaryFolder } from '../../harness/processes.ts'
 import { createChance } from '../../harness/seed.ts'
 
@@ -99,11 +100,11 @@ it(
     console.info(`${rounds} kills, ${calls} updates: nothing acknowledged was lost`)
     await stack.stop()
   },
-  Math.max(60_000, rounds * 2000),
+  Math.max(testLimitMs, rounds * 10_000),
 )
 
 it('an account is there when the process is killed the moment the answer arrives', {
-  timeout: Math.max(60_000, answerRounds * 4000),
+  timeout: Math.max(testLimitMs, answerRounds * 20_000),
 }, async () => {
   const stack = await startStack()
   const developer = await createDeveloper(stack.state)

@@ -110,7 +110,7 @@ describe('replicas that restart one after the other', needs('postgres'), () => {
     edgeIdToken = (await createRuntimeClient({ url: runtime.url }).getEdgeIdToken()).id_token
     await runtime.stop()
     await device.remove()
-  }, 120_000)
+  })
 
   it('fail no request, not even one that is under way', async () => {
     const form = new URLSearchParams({
@@ -140,7 +140,7 @@ describe('replicas that restart one after the other', needs('postgres'), () => {
       expect(Object.keys(each)).toEqual(['ok'])
       expect(each.ok).toBeGreaterThan(20)
     }
-  }, 180_000)
+  })
 
   it('answer what is under way when the time to drain is over, and close each connection after its answer', async () => {
     const [replica] = replicas as [Replica]
@@ -177,7 +177,7 @@ describe('replicas that restart one after the other', needs('postgres'), () => {
     await stopped
     expect(text).toMatch(/^HTTP\/1\.1 [24]\d\d /)
     expect(replica.program.process.exitCode).toBe(0)
-  }, 60_000)
+  })
 })
 
 it('the runtime and discovery show that they are ready, and that they are not when they are about to stop', async () => {

@@ -145,7 +145,7 @@ describe('a container gets of the device', needs(...podmanNeeds, 'busybox', 'use
         received += part
       })
       socket.write('?WATCH={"enable":true,"json":true};\n')
-      await expect.poll(() => received, { timeout: 30_000 }).toMatch(/"class":"TPV".*"lat":47\.285/)
+      await expect.poll(() => received).toMatch(/"class":"TPV".*"lat":47\.285/)
       socket.destroy()
     } finally {
       program.kill('SIGKILL')

@@ -78,14 +78,19 @@ describe('a handler', () => {
     expect(lines.length).toBeGreaterThan(0)
   })
 
-  it.each([
+  it.each<[string, string, RegExp, Record<string, string>?]>([
     ['sets no handler', 'var x = 1', /sets no handler/],
     ['exports no worker', 'export const x = 1', /exports no worker/],
     ['does not parse', 'export default {{{', /did not load/],
     ['throws when it is loaded', 'throw new Error("no")', /no/],
-    ['never finishes loading', 'export default await new Promise(() => {})', /did not listen within 1 s/],
-  ])('that %s is refused, and nothing is kept', async (_, source, message) => {
-    await expect(services.deploy('bad', source, { 'MCM.HEALTH_SEC': '1' })).rejects.toMatchObject({
+    [
+      'never finishes loading',
+      'export default await new Promise(() => {})',
+      /did not listen within 1 s/,
+      { 'MCM.HEALTH_SEC': '1' },
+    ],
+  ])('that %s is refused, and nothing is kept', async (_, source, message, env) => {
+    await expect(services.deploy('bad', source, env)).rejects.toMatchObject({
       reason: 'container_failed',
       message: expect.stringMatching(message),
     })

@@ -89,7 +89,7 @@ describe(
     })
 
     it('with a gRPC health check that is not passed is not started', async () => {
-      const failed = deploy({ 'MCM.PROTOCOL': 'h2c', 'MCM.READY': 'grpc', 'MCM.HEALTH_SEC': '2' })
+      const failed = deploy({ 'MCM.PROTOCOL': 'h2c', 'MCM.READY': 'grpc', 'MCM.HEALTH_SEC': '10' })
       await expect(failed).rejects.toThrow('/grpc.health.v1.Health/Check answered')
     })
   },

@@ -46,7 +46,7 @@ describe(
         await once(socket, 'connect')
         socket.destroy()
       }
-      await vi.waitFor(isListening, { timeout: 30_000 })
+      await vi.waitFor(isListening, { timeout: 120_000 })
       return port
     }
 

@@ -146,7 +146,7 @@ describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () =
     const quiet = await deploy('echo x', { ...command('exec sleep 1000'), 'MCM.READY': 'none' })
     expect(quiet.state).toBe('running')
     await remove(quiet.id)
-    const short = { 'MCM.HEALTH_SEC': '2' }
+    const short = { 'MCM.HEALTH_SEC': '10' }
     for (const [env, problem] of [
       [{ ...command(worker), 'MCM.READY': 'log:other' }, 'it did not write a line with "other" (MCM.READY)'],
       [{ ...command(worker), 'MCM.READY': 'tcp' }, 'it did not listen on its port'],
@@ -165,7 +165,7 @@ describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () =
 
   it('is healthy while a command succeeds, of the setting or of the image: MCM.HEALTH_CMD', async () => {
     const config = { Healthcheck: { Test: ['CMD-SHELL', 'cat /well >/dev/null'], Interval: 1 } }
-    const short = { 'MCM.HEALTH_SEC': '2' }
+    const short = { 'MCM.HEALTH_SEC': '10' }
     await expect(deploy('echo x', short, config)).rejects.toMatchObject({
       reason: 'container_failed',
       message: expect.stringMatching(/it is not healthy: .*exited with 1/),

@@ -20,7 +20,7 @@ describe('an OCI container for users', needs(...podmanNeeds, 'busybox'), () => {
     const edgeAccessToken = world.services.token
     const { basePath } = await world.services.runtime().deployContainer({ edgeAccessToken, spec })
     path = `${basePath}/cgi-bin/run`
-  }, 120_000)
+  })
   afterAll(async () => {
     await world?.stop()
     await podman?.stop()
@@ -41,11 +41,7 @@ describe('an OCI container for users', needs(...podmanNeeds, 'busybox'), () => {
 
   it('lets a guest in while it is shared, and refuses the same token afterwards', async () => {
     const share = () => world.share('box', world.guest.personId)
-    await expect
-      .poll(() => reasonOf(share()), {
-        timeout: 30_000,
-      })
-      .toBe('accepted')
+    await expect.poll(() => reasonOf(share())).toBe('accepted')
     const { access_token: token } = (await world.signIn(world.guest)).body
     expect(await call(token!)).toMatchObject({
       status: 200,
@@ -53,7 +49,7 @@ describe('an OCI container for users', needs(...podmanNeeds, 'busybox'), () => {
     })
     for (const { shareId } of await world.owner.console.api['share.list']({ nodeId: null }))
       await world.owner.console.api['share.remove']({ shareId })
-    await expect.poll(async () => (await call(token!)).status, { timeout: 30_000 }).toBe(401)
+    await expect.poll(async () => (await call(token!)).status).toBe(401)
   })
 
   it('refuses the developer who deployed it', async () => {

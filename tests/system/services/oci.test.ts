@@ -138,7 +138,7 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
   it('is rolled back, restarted and given up on as a function is', async () => {
     const good = await deploy('rolled', 'echo one', { 'MCM.HEALTH_PATH': '/index.html' })
     await expect(
-      deploy('rolled', 'echo two', { 'MCM.HEALTH_PATH': '/nothing', 'MCM.HEALTH_SEC': '1' }),
+      deploy('rolled', 'echo two', { 'MCM.HEALTH_PATH': '/nothing', 'MCM.HEALTH_SEC': '10' }),
     ).rejects.toMatchObject({
       reason: 'container_failed',
       message: expect.stringMatching(/^rolled back: .*\/nothing answered 404/),

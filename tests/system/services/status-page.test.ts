@@ -232,7 +232,7 @@ describe('in Chromium', needs('chromium'), () => {
     const page = await browser.newPage()
     await page.goto(services.url())
     await page.goto(services.url() + basePath)
-    await page.waitForFunction(() => document.title.startsWith('{'), undefined, { timeout: 45_000 })
+    await page.waitForFunction(() => document.title.startsWith('{'))
     expect(JSON.parse(await page.title())).toEqual({
       call: '403',
       'call with a guess': '403',

@@ -25,7 +25,7 @@ describe('the page of a sign-in', () => {
   it('is opened on a desktop, as the only argument of its opener', async () => {
     const url = 'https://id.example/device?user_code=BCDF-GHJK'
     expect(openPage(url, terminal(true), desktop(), 'linux')).toBe(true)
-    await vi.waitUntil(() => existsSync(opened()), { timeout: 30_000 })
+    await vi.waitUntil(() => existsSync(opened()), { timeout: 120_000 })
     expect(readFileSync(opened(), 'utf8')).toBe(`${url}|`)
   })
 

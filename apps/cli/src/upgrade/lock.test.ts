@@ -53,9 +53,7 @@ const program = `
   console.log(entered)
 `
 
-it('processes that begin together never change the installation at the same time', {
-  timeout: 60_000,
-}, async () => {
+it('processes that begin together never change the installation at the same time', async () => {
   const runs = [1, 2, 3].map(async () => {
     const child = spawn(process.execPath, argsOf(program))
     const output = Promise.all([text(child.stdout), text(child.stderr)])

@@ -433,7 +433,7 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
       ),
       { numRuns: name === 'cluster' ? 60 : 300 },
     )
-  }, 120_000)
+  })
 
   if (name === 'cluster')
     it('leaves nothing behind that does not expire', async () => {

@@ -225,7 +225,7 @@ describe('postgres, when its connections end', needs('postgres'), () => {
     const writers = Array.from({ length: 8 }, (_, index) => write(index % 2 === 0))
     for (let round = 0; round < 30; round++) {
       const before = acknowledged.length
-      await vi.waitUntil(() => acknowledged.length > before + 20, { timeout: 60_000, interval: 5 })
+      await vi.waitUntil(() => acknowledged.length > before + 20, { timeout: 120_000, interval: 5 })
       expect(await server.endConnections(url)).toBeGreaterThan(0)
     }
     isOver = true
@@ -239,7 +239,7 @@ describe('postgres, when its connections end', needs('postgres'), () => {
         await store.wakeOthers()
         return woken > before
       },
-      { timeout: 60_000, interval: 100 },
+      { timeout: 120_000, interval: 100 },
     )
     await store.close()
     for (const event of ['unhandledRejection', 'uncaughtException'] as const) process.off(event, note)
@@ -301,7 +301,7 @@ describe('postgres, behind a network that fails', needs('postgres'), () => {
     const store = await openSql(relay.url.href, migrations)
     isRefused = true
     listening[0]!.destroy()
-    await vi.waitUntil(() => listening.length > 6, { timeout: 60_000, interval: 20 })
+    await vi.waitUntil(() => listening.length > 6, { timeout: 120_000, interval: 20 })
     expect(most).toBe(1)
     await store.close()
     await relay.stop()

@@ -114,7 +114,7 @@ describe('the runtime of an account, REST', () => {
     await services.deployImage(
       functionImage('export default { fetch: () => new Response("hello") }', 'hello'),
     )
-  }, 120_000)
+  })
   afterAll(() => services?.stop())
 
   it.each(vectorsOf('rest'))('$name', (vector) => {
@@ -128,8 +128,8 @@ describe('the runtime on a local network', needs('ip', 'networks'), () => {
   beforeAll(async () => {
     all = await makeNeighbourhood({ one: { left: '10.79.1.1' } })
     await all.join('one', await all.createAccount())
-  }, 120_000)
-  afterAll(() => all?.remove(), 60_000)
+  })
+  afterAll(() => all?.remove())
 
   it.each(vectorsOf('local-network'))('$name', (vector) => {
     const { token, state } = all.devices.one!

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { needs } from '../../../harness/installed.ts'
 import { faulty, meetFaults } from './experiment.ts'
 
-const options = { ...needs('gcc'), timeout: 240_000 }
+const options = needs('gcc')
 
 it.each(faulty)(
   'the %s acknowledges nothing that is lost, goes on, names the cause and recovers when a system call fails',

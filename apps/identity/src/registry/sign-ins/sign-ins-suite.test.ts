@@ -109,7 +109,7 @@ describeOnStores(
           `${counts.doubles} double successes, ${counts.lost} lost sessions`,
       )
       expect(counts).toEqual({ races, doubles: 0, lost: 0 })
-    }, 240_000)
+    })
 
     it('the same token within the grace leads to the same successor, later it ends the sign-in', async () => {
       const first = await begin()
