@@ -5,10 +5,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { cliPath, type Ran } from '../harness/cli.ts'
+import type { Ran } from '../harness/cli.ts'
+import { runHere } from '../harness/cli-here.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { type Recorder, startRecorder } from '../harness/recorder.ts'
-import { runIn } from '../harness/run-in.ts'
 
 const basePath = '/client/hello'
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -46,7 +46,7 @@ beforeEach(() => {
 })
 
 const curl = (...args: string[]): Promise<Ran> =>
-  runIn(folder.path, [process.execPath, cliPath, 'curl', ...args, '--url', device.url], {
+  runHere(folder.path, ['curl', ...args, '--url', device.url], {
     env: { HOME: join(folder.path, 'home'), SELVEDGE_ACCESS_TOKEN: 'secret-token' },
   })
 /** Requests to services. */
@@ -202,7 +202,7 @@ describe('an answer', () => {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const ran = await runIn(folder.path, [process.execPath, cliPath, 'curl', 'x', '--url', url], {
+    const ran = await runHere(folder.path, ['curl', 'x', '--url', url], {
       env: { HOME: join(folder.path, 'home'), SELVEDGE_ACCESS_TOKEN: 'secret-token' },
     })
     expect(ran).toMatchObject({ code: 1, errors: expect.stringContaining('changing the protocol') })

@@ -3,14 +3,13 @@ import { execFileSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { cliPath } from '../harness/cli.ts'
+import { runHere } from '../harness/cli-here.ts'
 import { temporaryFolder } from '../harness/processes.ts'
-import { runIn } from '../harness/run-in.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let victim: string
 let clone: string
-const pack = (...more: string[]) => runIn(clone, [process.execPath, cliPath, 'image', 'pack', '.', ...more])
+const pack = (...more: string[]) => runHere(clone, ['image', 'pack', '.', ...more])
 
 beforeEach(async () => {
   folder = await temporaryFolder()
@@ -76,7 +75,7 @@ describe('image pack of a folder of a stranger', () => {
         mkdirSync(from)
         symlinkSync(victim, join(from, 'index.js'))
       }
-      const ran = await runIn(clone, [process.execPath, cliPath, 'image', 'pack', from])
+      const ran = await runHere(clone, ['image', 'pack', from])
       expect(ran).toMatchObject({ code: 2, errors: expect.stringContaining('is no file of the folder') })
       expect(readdirSync(clone)).toEqual(['index.js'])
     },

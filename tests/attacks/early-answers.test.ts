@@ -4,7 +4,8 @@ import { truncateSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { cliEnvOf, runCli } from '../harness/cli.ts'
+import { cliEnvOf } from '../harness/cli.ts'
+import { runCliHere } from '../harness/cli-here.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 const megabyte = 1024 * 1024
@@ -20,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => services?.stop())
 
 const deploy = (token: string, ...more: readonly string[]) =>
-  runCli(['image', 'deploy', archive, ...more], {
+  runCliHere(['image', 'deploy', archive, ...more], {
     ...cliEnvOf(services.stack),
     SELVEDGE_ACCESS_TOKEN: token,
   })

@@ -9,7 +9,8 @@ import { signEs256 } from '@selvedge/service-kit/tokens'
 import * as jose from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type App, addressOf, createPkce, requestOf, signInToApp } from '../harness/app.ts'
-import { cliEnvOf, runCli } from '../harness/cli.ts'
+import { cliEnvOf } from '../harness/cli.ts'
+import { runCliHere } from '../harness/cli-here.ts'
 import { type ConsoleSession, enterByLink, projectWith } from '../harness/console.ts'
 import {
   accessToken,
@@ -164,7 +165,7 @@ describe('a project that wants RS256', () => {
   it('is set by the operator, who can return to ES256', async () => {
     const { clientId } = usual
     const run = (...args: string[]) =>
-      runCli(['admin', 'project', 'update', clientId, ...args, '--json'], cliEnvOf(stack))
+      runCliHere(['admin', 'project', 'update', clientId, ...args, '--json'], cliEnvOf(stack))
     await run('--id-token-signed-response-alg', 'RS256')
     expect(jose.decodeProtectedHeader(await idTokenOf(usual)).alg).toBe('RS256')
     await run('--users', 'account')

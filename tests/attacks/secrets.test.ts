@@ -11,7 +11,8 @@ import { createIdentityClient, createRuntimeClient } from '@selvedge/client'
 import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { functionImage, writeFile } from '../harness/archives.ts'
-import { cliEnvOf, runCli } from '../harness/cli.ts'
+import { cliEnvOf } from '../harness/cli.ts'
+import { runCliHere } from '../harness/cli-here.ts'
 import { type ConsoleSession, enterByLink, projectWith } from '../harness/console.ts'
 import { post } from '../harness/oauth.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
@@ -158,10 +159,10 @@ beforeAll(async () => {
   await signIn()
   await useRuntime()
   await misuse()
-  const cli = (...args: string[]) => runCli(args, { ...cliEnvOf(stack), SELVEDGE_ACCESS_TOKEN: token })
+  const cli = (...args: string[]) => runCliHere(args, { ...cliEnvOf(stack), SELVEDGE_ACCESS_TOKEN: token })
   shown['container logs'] = (await cli('container', 'logs', 'works', '--json')).out
   shown.why = (await cli('why', 'crash', '--json')).out
-  const doctor = await runCli(['doctor'], cliEnvOf(stack))
+  const doctor = await runCliHere(['doctor'], cliEnvOf(stack))
   shown.doctor = doctor.out + doctor.errors
   const audit = await owner.get(identityPaths.consoleAudit)
   shown.audit = await audit.text()

@@ -11,7 +11,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cliEnvOf, cliPath, runCli } from '../harness/cli.ts'
+import { cliEnvOf, cliPath } from '../harness/cli.ts'
+import { runCliHere } from '../harness/cli-here.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 const variable = 'variable-Zk3vR8qLmT2w'
@@ -96,7 +97,7 @@ function findIn(bundle: string): string[] {
 
 async function makeBundle(...args: string[]) {
   const file = join(services.stack.state, `bundle${args.length}${Date.now()}.json`)
-  const { code, out, errors } = await runCli(['support', 'bundle', '-o', file, ...args], env)
+  const { code, out, errors } = await runCliHere(['support', 'bundle', '-o', file, ...args], env)
   expect({ code, errors }).toEqual({ code: 0, errors: '' })
   return { file, out, text: readFileSync(file, 'utf8') }
 }
@@ -134,7 +135,7 @@ describe('a support bundle', () => {
     expect(out).toContain('Nothing was sent')
     for (const section of ['machine', 'runtime', 'engines', 'checks', 'settings', 'files'])
       expect(out).toMatch(new RegExp(`^  ${section} +\\d+ bytes  \\w`, 'm'))
-    const again = await runCli(['support', 'bundle', '-o', file], env)
+    const again = await runCliHere(['support', 'bundle', '-o', file], env)
     expect(again).toMatchObject({ code: 2, errors: expect.stringContaining('not overwritten') })
   })
 
@@ -181,7 +182,7 @@ describe('a support bundle', () => {
     const target = join(state, 'not-there')
     const link = join(state, 'link.json')
     symlinkSync(target, link)
-    const linked = await runCli(['support', 'bundle', '-o', link], env)
+    const linked = await runCliHere(['support', 'bundle', '-o', link], env)
     expect(linked).toMatchObject({ code: 2, errors: expect.stringContaining('not overwritten') })
     expect([existsSync(target), lstatSync(link).isSymbolicLink()]).toEqual([false, true])
     // A limit on the size of files ends a write in the middle, like a full disk.
@@ -198,13 +199,16 @@ describe('a support bundle', () => {
 
   it('is made without a runtime as well, and a failed one leaves no file', async () => {
     const file = join(services.stack.state, 'no-runtime.json')
-    const { code } = await runCli(['support', 'bundle', '-o', file, '--url', 'http://127.0.0.1:9'], env)
+    const { code } = await runCliHere(['support', 'bundle', '-o', file, '--url', 'http://127.0.0.1:9'], env)
     expect(code).toBe(0)
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
       runtime: { unavailable: expect.any(String) },
     })
     const before = readdirSync(services.stack.state).length
-    const missing = await runCli(['support', 'bundle', '-o', join(services.stack.state, 'no/such.json')], env)
+    const missing = await runCliHere(
+      ['support', 'bundle', '-o', join(services.stack.state, 'no/such.json')],
+      env,
+    )
     expect(missing.code).toBe(2)
     expect(readdirSync(services.stack.state)).toHaveLength(before)
   })

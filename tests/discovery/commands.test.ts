@@ -1,6 +1,7 @@
 /** What a person reads at a terminal: neighbours, sharing, tracks. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cliEnvOf, runCli } from '../harness/cli.ts'
+import { cliEnvOf } from '../harness/cli.ts'
+import { runCliHere } from '../harness/cli-here.ts'
 import { createDevice, type Device, fixAt } from '../harness/device.ts'
 import { accessToken, createDeveloper, type Developer, runtimeOf } from '../harness/flow.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
@@ -11,7 +12,7 @@ let neighbour: Device
 let stranger: Device
 
 const selvedge = async (...args: readonly string[]) => {
-  const { code, out, errors } = await runCli(args, { ...cliEnvOf(stack), SELVEDGE_ACCESS_TOKEN: token })
+  const { code, out, errors } = await runCliHere(args, { ...cliEnvOf(stack), SELVEDGE_ACCESS_TOKEN: token })
   expect({ code, errors }).toEqual({ code: 0, errors: '' })
   return out.trimEnd()
 }
@@ -75,7 +76,7 @@ describe('selvedge nodes', () => {
   })
 
   it('is refused with what it may be', async () => {
-    const ran = await runCli(['nodes', '--cluster', 'moon'], cliEnvOf(stack))
+    const ran = await runCliHere(['nodes', '--cluster', 'moon'], cliEnvOf(stack))
     expect(ran).toEqual({
       code: 2,
       out: '',

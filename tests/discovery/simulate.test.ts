@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { runCli } from '../harness/cli.ts'
+import { runCliHere } from '../harness/cli-here.ts'
 import { adminOf } from '../harness/flow.ts'
 import { root, temporaryFolder } from '../harness/processes.ts'
 
 const simulate = async (args: readonly string[], env: Record<string, string> = {}) => {
-  const { out, errors, code } = await runCli(['simulate', ...args, '--json'], {
+  const { out, errors, code } = await runCliHere(['simulate', ...args, '--json'], {
     PATH: process.env.PATH ?? '',
     ...env,
   })

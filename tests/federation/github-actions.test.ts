@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { cliEnvOf, runCli } from '../harness/cli.ts'
+import { cliEnvOf } from '../harness/cli.ts'
+import { runCliHere } from '../harness/cli-here.ts'
 import { adminOf } from '../harness/flow.ts'
 import { githubClaims, type OidcIssuer, startOidcIssuer } from '../harness/oidc-issuer.ts'
 import { temporaryFolder } from '../harness/processes.ts'
@@ -27,7 +28,7 @@ afterAll(async () => {
 })
 
 const run = async (...args: string[]) => {
-  const { code, out, errors } = await runCli(args, cliEnvOf(services.stack), folder.path)
+  const { code, out, errors } = await runCliHere(args, cliEnvOf(services.stack), folder.path)
   return { code, text: out + errors }
 }
 const done = { code: 0, text: expect.any(String) }

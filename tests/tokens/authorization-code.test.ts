@@ -3,7 +3,8 @@ import { hash } from 'node:crypto'
 import * as jose from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type App, authorize, createPkce, decide, redeem, requestOf, signInToApp } from '../harness/app.ts'
-import { cliEnvOf, runCli } from '../harness/cli.ts'
+import { cliEnvOf } from '../harness/cli.ts'
+import { runCliHere } from '../harness/cli-here.ts'
 import { type ConsoleSession, enterByLink, openConsole, projectWith } from '../harness/console.ts'
 import { adminOf, runtimeOf } from '../harness/flow.ts'
 import { createProofKey, post, postProven } from '../harness/oauth.ts'
@@ -147,7 +148,7 @@ describe('the app of a project', () => {
     (await adminOf(stack.state)['project.list']()).find((each) => each.clientId === clientId)!
 
   it('is set by the operator, option by option', async () => {
-    const run = (...args: string[]) => runCli(['admin', 'project', ...args, '--json'], cliEnvOf(stack))
+    const run = (...args: string[]) => runCliHere(['admin', 'project', ...args, '--json'], cliEnvOf(stack))
     const created = await run('create', '--name', 'vans', '--type', 'browser', '--redirect-uris', redirectUri)
     const { clientId } = JSON.parse(created.out)
     expect(await listed(clientId)).toMatchObject({
