@@ -222,7 +222,7 @@ async function pollRow(stack: Stack): Promise<Row> {
 
 /** From nothing to the first thing to read, against a page of one line. */
 async function paintRow(stack: Stack): Promise<Row | undefined> {
-  if (!has('chromium')) return undefined
+  if (!has('chromium-headless-shell')) return undefined
   const bare = createServer((_, response) => {
     response
       .writeHead(200, { 'Content-Type': 'text/html' })

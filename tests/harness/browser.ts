@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
-import { findProgram } from './installed.ts'
+import { findBrowser, findProgram } from './installed.ts'
 import { stepLimitMs } from './limits.ts'
 
 /** A Chromium that connects only to the hosts of the test. */
 export async function launchBrowser(...more: readonly string[]): Promise<Browser> {
-  const program = process.env.SELVEDGE_CHROMIUM ?? findProgram('chromium')!
+  const program = findBrowser()!
   const folder = mkdtempSync(join(tmpdir(), 'chromium-'))
   const browser = await chromium.launch({
     executablePath: withoutNetlink(program, folder),

@@ -1,3 +1,4 @@
+import { testLimitMs } from './limits.ts'
 /** The mission's flow in one call each, for tests that need its outcome. */
 
 import { join } from 'node:path'
@@ -65,9 +66,9 @@ export async function accessToken(
   scope = allScopes,
 ): Promise<string> {
   const { id_token: edgeIdToken } = await runtimeOf(stack).getEdgeIdToken()
-  const identity = createIdentityClient({ url: stack.identity.url })
+  const identity = createIdentityClient({ url: stack.identity.url, timeoutMs: testLimitMs })
   return (await identity.exchange({ clientId, developerIdToken: idToken, edgeIdToken, scope })).access_token
 }
 
 export const runtimeOf = ({ runtime }: { runtime: { url: string } }): RuntimeClient =>
-  createRuntimeClient({ url: runtime.url })
+  createRuntimeClient({ url: runtime.url, timeoutMs: testLimitMs })

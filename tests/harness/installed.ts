@@ -49,6 +49,15 @@ export const findProgram = (name: string): string | undefined =>
 
 export const isInstalled = (program: string): boolean => findProgram(program) !== undefined
 
+/**
+ * The Chromium that has no window: the engine is the same, and it takes a third less processor time. Elsewhere than on Debian it has
+ * other names, and the one with a window does as well.
+ *
+ * @returns its absolute path, or undefined
+ */
+export const findBrowser = (): string | undefined =>
+  process.env.SELVEDGE_CHROMIUM ?? findProgram('chromium-headless-shell') ?? findProgram('chromium')
+
 /** Only root may mount, and not everywhere. */
 function canMount(): boolean {
   const path = mkdtempSync(join(tmpdir(), 'mount-'))
@@ -63,7 +72,7 @@ const lookUps: Partial<Record<Need, () => boolean>> = {
   'aardvark-dns': () => isInstalled('aardvark-dns') || isExecutable('/usr/lib/podman/aardvark-dns'),
   authlib: () => spawnSync('/usr/bin/python3', ['-c', 'import authlib, requests']).status === 0,
   grpcio: () => spawnSync('/usr/bin/python3', ['-c', 'import grpc']).status === 0,
-  chromium: () => isInstalled(process.env.SELVEDGE_CHROMIUM ?? 'chromium'),
+  'chromium-headless-shell': () => findBrowser() !== undefined,
   // Without the modules that its package only recommends, each request is answered with HTTP 500.
   'lemonldap-ng': () => {
     const modules = [

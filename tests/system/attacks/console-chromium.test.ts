@@ -30,7 +30,7 @@ const thief = (consoleUrl: string) => `<!doctype html><title>loading</title><scr
 })()
 </script>`
 
-describe('in the browser of the owner', needs('chromium'), () => {
+describe('in the browser of the owner', needs('chromium-headless-shell'), () => {
   let services: Services
   let person: PersonAtBrowser
   let context: BrowserContext

@@ -99,7 +99,7 @@ async function landShare(tab: Page, theme: 'light' | 'dark' = 'light'): Promise<
   )
 }
 
-describe('the background of the map', needs('chromium'), () => {
+describe('the background of the map', needs('chromium-headless-shell'), () => {
   let stack: Stack
   let person: PersonAtBrowser
   let tab: Page

@@ -207,7 +207,10 @@ describe('the control line', () => {
 describe('a start with 60 MB of source', () => {
   it('is spread over many turns of the event loop, in which the runtime serves others', async () => {
     const source = `/*${'x'.repeat(60_000_000)}*/ export default { fetch: () => new Response('large') }`
-    const { id, basePath } = await services.deploy('large', source, { 'MCM.MEMORY_MB': '1024' })
+    const { id, basePath } = await services.deploy('large', source, {
+      'MCM.MEMORY_MB': '1024',
+      'MCM.HEALTH_SEC': '300',
+    })
     await services.runtime().stopContainer(query(id))
     let isStarted = false
     let served = 0

@@ -32,7 +32,7 @@ const ways: Readonly<Record<string, string>> = {
   'a frame without an origin': `await new Promise((end) => { onmessage = end; const f = document.createElement('iframe'); f.sandbox = 'allow-scripts'; f.srcdoc = "<script>fetch('" + to + "', { method: 'POST', mode: 'no-cors', body: new Blob(['" + call + "']) }).then(() => parent.postMessage(0, '*'), () => parent.postMessage(0, '*'))</" + "script>"; document.body.append(f) })`,
 }
 
-describe('a page that sends a body without a content type', needs('chromium'), () => {
+describe('a page that sends a body without a content type', needs('chromium-headless-shell'), () => {
   let browser: Browser
   let local: Server
   let foreign: Server

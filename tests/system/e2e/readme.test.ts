@@ -103,7 +103,7 @@ interface Person {
 /** Opens the owner's link: in Chromium where it is installed, otherwise with the calls that the pages make. */
 async function openOwnerLink(): Promise<Person> {
   const [, link = ''] = /owner +(http\S+)/.exec(output)!
-  if (!has('chromium')) {
+  if (!has('chromium-headless-shell')) {
     const session = await enterByLink(`http://127.0.0.1:${ports.identity}`, link, 'ada@example.com')
     return {
       approve: async (_, userCode) => {

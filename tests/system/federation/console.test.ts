@@ -12,7 +12,7 @@ import {
 } from '../../harness/person.ts'
 import { type Stack, startStack } from '../../harness/processes.ts'
 
-describe('trusted issuers in the console', needs('chromium'), () => {
+describe('trusted issuers in the console', needs('chromium-headless-shell'), () => {
   let stack: Stack
   let person: PersonAtBrowser
 

@@ -10,7 +10,7 @@ import { accessToken, createDeveloper, runtimeOf } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
 import { root, type Stack, startStack } from '../../harness/processes.ts'
 
-describe('a web page in Chromium', needs('chromium'), () => {
+describe('a web page in Chromium', needs('chromium-headless-shell'), () => {
   let stack: Stack
   let browser: Browser
   let site: Server

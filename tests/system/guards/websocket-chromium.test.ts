@@ -43,7 +43,7 @@ const tryFromFrame = (page: Page, url: string): Promise<string> =>
     [url, call] as const,
   )
 
-describe('a page in Chromium that opens a WebSocket', needs('chromium'), () => {
+describe('a page in Chromium that opens a WebSocket', needs('chromium-headless-shell'), () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let runtime: Program
   let friendly: Program

@@ -188,7 +188,7 @@ describe('the npm packages', needs('package tools'), () => {
 
   it(
     'Vite bundles the library, and a page in Chromium calls the runtime with it',
-    needs('chromium'),
+    needs('chromium-headless-shell'),
     async () => {
       const project = emptyProject('page')
       registry.npm(project, 'install', '@selvedge/client')

@@ -62,7 +62,7 @@ const actions = {
 actions[location.pathname]?.().catch(fail)
 </script>`
 
-describe('sign-in to an app', needs('chromium', 'client libraries'), () => {
+describe('sign-in to an app', needs('chromium-headless-shell', 'client libraries'), () => {
   let stack: Stack
   let person: PersonAtBrowser
   let page: Page

@@ -16,7 +16,7 @@ import { type Stack, startStack } from '../../harness/processes.ts'
 
 const domain = 'corp.example'
 
-describe('company sign-in', needs('chromium'), () => {
+describe('company sign-in', needs('chromium-headless-shell'), () => {
   let stack: Stack
   let provider: CompanyOidcProvider
   let owner: PersonAtBrowser

@@ -7,7 +7,7 @@ import { freePorts, type Program, startProgram, temporaryFolder } from '../../ha
 /** It ends with a space, which is a part of it. */
 const password = 'three quiet herons at dusk '
 
-describe('the first owner at a browser', needs('chromium'), () => {
+describe('the first owner at a browser', needs('chromium-headless-shell'), () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let identity: Program
   let person: PersonAtBrowser

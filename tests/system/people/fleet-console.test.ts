@@ -18,7 +18,7 @@ import { freePorts, type Program, startProgram, temporaryFolder } from '../../ha
 const devices = 230
 const nodeIdOf = (at: number): string => at.toString(16).padStart(56, '0')
 
-describe('the page of a fleet', needs('chromium'), () => {
+describe('the page of a fleet', needs('chromium-headless-shell'), () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let identity: Program
   let person: PersonAtBrowser

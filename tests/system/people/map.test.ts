@@ -60,7 +60,7 @@ function useFleet(flags: readonly string[]) {
   }
 }
 
-describe('the map in a browser without WebGL', needs('chromium'), () => {
+describe('the map in a browser without WebGL', needs('chromium-headless-shell'), () => {
   const { page, failure, again, checkList } = useFleet(['--disable-gpu', '--disable-3d-apis'])
 
   it('shows a message, and the list of devices works', async () => {
@@ -74,7 +74,7 @@ describe('the map in a browser without WebGL', needs('chromium'), () => {
   })
 })
 
-describe('the map', needs('chromium'), () => {
+describe('the map', needs('chromium-headless-shell'), () => {
   const { page, row, failure, again, checkList } = useFleet([])
   const world = () => page().locator('.map canvas')
   const marks = () => page().locator('.map .mark-at')

@@ -5,7 +5,7 @@ import { needs } from '../../harness/installed.ts'
 import { findObstacles, findOverflow, openBrowser, type PersonAtBrowser } from '../../harness/person.ts'
 import { type Sharing, startSharing } from '../../harness/sharing.ts'
 
-describe('sharing at the console', needs('chromium'), () => {
+describe('sharing at the console', needs('chromium-headless-shell'), () => {
   let world: Sharing
   let browser: PersonAtBrowser
   let site: string

@@ -9,7 +9,7 @@ import { needs } from '../../harness/installed.ts'
 import { becomeOwner, openBrowser, type PersonAtBrowser, takePictures } from '../../harness/person.ts'
 import { type Stack, startStack } from '../../harness/processes.ts'
 
-describe('selvedge login', needs('chromium', 'tmux'), () => {
+describe('selvedge login', needs('chromium-headless-shell', 'tmux'), () => {
   let stack: Stack
   let person: PersonAtBrowser
   const server = `selvedge-${process.pid}`

@@ -20,7 +20,7 @@ const page = `<!doctype html><title>loading</title><h1>a page of a service</h1><
 </script>`
 const source = `export default { fetch: () => new Response(${JSON.stringify(page)}, { headers: { 'Content-Type': 'text/html' } }) }`
 
-describe('a page of a service in Chromium', needs('chromium'), () => {
+describe('a page of a service in Chromium', needs('chromium-headless-shell'), () => {
   let services: Services
   let browser: Browser
   beforeAll(async () => {

@@ -21,7 +21,9 @@ describe('an image of a public registry', needs(...podmanNeeds, 'busybox', 'setp
 
   async function deploy(name: string, archive: Buffer, env: Record<string, string> = {}) {
     const { id: image } = await services.deployImage(archive)
-    const spec = { name, image, env }
+    // Programs that begin and stop slowly on a machine with other work.
+    const patient = { 'MCM.HEALTH_SEC': '300', 'MCM.STOP_SEC': '120' }
+    const spec = { name, image, env: { ...patient, ...env } }
     return services.runtime().deployContainer({ edgeAccessToken: services.token, spec })
   }
   const text = async (path: string) => (await services.call(path)).text.trim()

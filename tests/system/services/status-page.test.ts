@@ -170,7 +170,7 @@ describe('a call with the nonce', () => {
   })
 })
 
-describe('in Chromium', needs('chromium'), () => {
+describe('in Chromium', needs('chromium-headless-shell'), () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await launchBrowser()

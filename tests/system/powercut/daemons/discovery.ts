@@ -9,6 +9,7 @@ import { openStateFolder } from '@selvedge/service-kit/store'
 import { createProof, offerSession } from '@selvedge/service-kit/tokens'
 import { migrations } from '../../../../apps/discovery/src/schema.ts'
 import type { Developer } from '../../../harness/flow.ts'
+import { stepLimitMs } from '../../../harness/limits.ts'
 import type { PartView, Subject, View } from '../subject.ts'
 import { readDatabase, type Tables } from './database.ts'
 import { type Recorded, recordDaemon } from './record-daemon.ts'
@@ -45,7 +46,7 @@ async function work(
   developer: Developer,
   rounds: number,
 ): Promise<void> {
-  const client = createDiscoveryClient({ url, fetch: witness.fetch, timeoutMs: 30_000 })
+  const client = createDiscoveryClient({ url, fetch: witness.fetch, timeoutMs: stepLimitMs })
   for (let round = 1; round <= rounds; round++) {
     const device = await createDevice(identityUrl, developer)
     for (let turn = 1; turn <= 3; turn++) {
@@ -82,7 +83,7 @@ async function createDevice(
   identityUrl: string,
   { accountId, clientId, idToken }: Developer,
 ): Promise<Device> {
-  const identity = createIdentityClient({ url: identityUrl, timeoutMs: 30_000 })
+  const identity = createIdentityClient({ url: identityUrl, timeoutMs: stepLimitMs })
   const { privateKey: key, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
   const node = { name: 'device', hmac_key: jwk }

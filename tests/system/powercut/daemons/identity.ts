@@ -6,6 +6,7 @@ import { openStateFolder } from '@selvedge/service-kit/store'
 import { migrations } from '../../../../apps/identity/src/storage/schema.ts'
 import { createSeal, readSealKeys } from '../../../../apps/identity/src/storage/secrets/seal.ts'
 import { adminOf, allScopes, createDeveloper, type Developer, runtimeOf } from '../../../harness/flow.ts'
+import { stepLimitMs } from '../../../harness/limits.ts'
 import { type Program, startProgram, temporaryFolder } from '../../../harness/processes.ts'
 import type { PartView, Subject, View } from '../subject.ts'
 import { readDatabase, type Tables } from './database.ts'
@@ -51,7 +52,7 @@ async function work(recorded: Recorded, rounds: number): Promise<void> {
     witness.fetch(url + path, {
       method: 'GET',
       headers: {},
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(stepLimitMs),
       redirect: 'error',
     })
   const probe = async () => void (await get(identityPaths.health))
@@ -67,7 +68,7 @@ async function work(recorded: Recorded, rounds: number): Promise<void> {
     SELVEDGE_DISCOVERY_URL: 'http://127.0.0.1:9',
   })
   try {
-    const client = createIdentityClient({ url, fetch: witness.fetch, timeoutMs: 30_000 })
+    const client = createIdentityClient({ url, fetch: witness.fetch, timeoutMs: stepLimitMs })
     const bench: Bench = { ...recorded, device, client, probe }
     for (let round = 1; round <= rounds; round++) {
       const developer = await enrol(bench)

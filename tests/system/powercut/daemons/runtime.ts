@@ -21,6 +21,7 @@ import { openSecrets } from '../../../../apps/runtime/src/services/secrets/secre
 import { openStoredSecrets } from '../../../../apps/runtime/src/services/secrets/stored-secrets.ts'
 import { functionImage, writeFile } from '../../../harness/archives.ts'
 import { accessToken, allScopes, createProject, type Developer } from '../../../harness/flow.ts'
+import { stepLimitMs, testLimitMs } from '../../../harness/limits.ts'
 import type { Part, PartView, Subject, View } from '../subject.ts'
 import { readDatabase } from './database.ts'
 import { type Recorded, recordDaemon } from './record-daemon.ts'
@@ -185,7 +186,7 @@ export const createRuntimeSubject = (extent: { readonly rounds: number }): Subje
     ),
   start: (folder) =>
     startOn('runtime', folder, async (url) => {
-      const me = await createRuntimeClient({ url }).getMe()
+      const me = await createRuntimeClient({ url, timeoutMs: stepLimitMs }).getMe()
       const wrong = (me.notices ?? []).filter(({ reason }) => /damaged|crashed|failure/.test(reason))
       return wrong.map(({ reason }) => `false alarm: the notice ${reason}`)
     }),
@@ -198,7 +199,7 @@ async function work(
   isDiskFailing: boolean,
 ): Promise<void> {
   const { url, witness } = recorded
-  const plain = createRuntimeClient({ url, fetch: witness.fetch })
+  const plain = createRuntimeClient({ url, fetch: witness.fetch, timeoutMs: testLimitMs })
   const client = isDiskFailing ? repeating(plain) : plain
   const { nodeId } = await client.getMe()
   await witness.acknowledged('the node', 'node', (view) => stateOf(view).nodeId === nodeId)
@@ -317,7 +318,7 @@ async function store({ url, developer, witness }: Bench, round: number): Promise
     const answer = await witness.fetch(`${url}/${developer.clientId}/store/${query}`, {
       method: 'GET',
       headers: {},
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(stepLimitMs),
       redirect: 'error',
     })
     if (answer.status !== 200)

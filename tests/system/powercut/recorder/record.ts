@@ -68,14 +68,22 @@ export function record(
   }
 }
 
-/** strace writes its last lines a moment after the program has ended. */
+/** strace writes its last lines a moment after the program has ended, and ends then. */
 async function readWhole(trace: string): Promise<string> {
-  let before = -1
-  for (;;) {
-    const text = readFileSync(trace, 'latin1')
-    if (text.length === before) return text
-    before = text.length
-    await sleep(200)
+  while (isTraced(trace)) await sleep(50)
+  return readFileSync(trace, 'latin1')
+}
+
+/** Whether a process has the path among its arguments, which only strace has. */
+const isTraced = (trace: string): boolean =>
+  readdirSync('/proc').some((pid) => /^\d+$/.test(pid) && argumentsOf(pid).includes(trace))
+
+function argumentsOf(pid: string): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  } catch {
+    // It ended meanwhile.
+    return []
   }
 }
 

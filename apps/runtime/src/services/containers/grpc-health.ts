@@ -2,6 +2,7 @@
 import type { Ending, Upstream } from '../engines/engine.ts'
 import { waitUntilHealthy } from '../engines/wait-until-healthy.ts'
 import { askHttp2 } from './ask-http2.ts'
+import { probeMs } from './probe.ts'
 
 const path = '/grpc.health.v1.Health/Check'
 /** A message of gRPC without content: not compressed, 0 bytes. It is for the server as a whole. */
@@ -42,7 +43,7 @@ export const awaitGrpc = (
   seconds: number,
   gone: Promise<Ending>,
 ): Promise<string | undefined> =>
-  waitUntilHealthy((leftMs) => probeGrpc(upstream, Math.min(Math.max(leftMs, 500), 5000)), {
+  waitUntilHealthy(() => probeGrpc(upstream, probeMs), {
     seconds,
     pauseMs: 100,
     gone,

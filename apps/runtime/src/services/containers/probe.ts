@@ -58,6 +58,9 @@ function probe(
   })
 }
 
+/** Milliseconds for one request. */
+export const probeMs = 5000
+
 /** Requests the health path until the service is healthy, or the time has passed. @returns what is wrong then */
 export const awaitHealth = (
   probe: Probe,
@@ -66,7 +69,7 @@ export const awaitHealth = (
   seconds: number,
   gone: Promise<Ending>,
 ): Promise<string | undefined> =>
-  waitUntilHealthy((leftMs) => probe(upstream, path, Math.min(Math.max(leftMs, 500), 5000)), {
+  waitUntilHealthy(() => probe(upstream, path, probeMs), {
     seconds,
     pauseMs: 100,
     gone,
@@ -79,10 +82,11 @@ export const awaitHttp = (
   seconds: number,
   gone: Promise<Ending>,
 ): Promise<string | undefined> =>
-  waitUntilHealthy(
-    (leftMs) => probe(upstream, '/', Math.min(Math.max(leftMs, 500), 5000), (status) => status < 500),
-    { seconds, pauseMs: 100, gone },
-  )
+  waitUntilHealthy(() => probe(upstream, '/', probeMs, (status) => status < 500), {
+    seconds,
+    pauseMs: 100,
+    gone,
+  })
 
 /** Milliseconds that a command has to check the health. */
 export const commandMs = 30_000
@@ -94,7 +98,7 @@ export const awaitCommand = async (
   gone: Promise<Ending>,
 ): Promise<string | undefined> =>
   checkHealth &&
-  waitUntilHealthy((leftMs) => checkHealth(Math.min(Math.max(leftMs, 500), commandMs)), {
+  waitUntilHealthy((leftMs) => checkHealth(Math.min(leftMs, commandMs)), {
     seconds,
     pauseMs: 500,
     gone,

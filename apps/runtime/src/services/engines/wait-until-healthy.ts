@@ -10,10 +10,13 @@ export interface WaitOptions {
   readonly gone: Promise<Ending>
 }
 
+/** Milliseconds that each check has at least: also the last one is to find what is wrong, on a slow device as well. */
+const leastMs = 5000
+
 /**
  * Checks repeatedly until the check succeeds, the thing that is checked is gone, or the time has passed.
  *
- * @param check returns what is wrong, or undefined; it gets the milliseconds that are left
+ * @param check returns what is wrong, or undefined; it gets the milliseconds that are left, and 5 s at least
  * @returns what was wrong last, or undefined
  */
 export async function waitUntilHealthy(
@@ -32,7 +35,7 @@ export async function waitUntilHealthy(
   const started = performance.now()
   for (;;) {
     const leftMs = seconds * 1000 - (performance.now() - started)
-    const problem = await check(leftMs)
+    const problem = await check(Math.max(leftMs, leastMs))
     if (problem === undefined) return undefined
     if (ended !== undefined) return ended
     if (leftMs <= 0) return `${problem} for ${seconds} s (MCM.HEALTH_SEC)`
