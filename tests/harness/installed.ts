@@ -50,7 +50,7 @@ export const findProgram = (name: string): string | undefined =>
 export const isInstalled = (program: string): boolean => findProgram(program) !== undefined
 
 /**
- * The Chromium that has no window: the engine is the same, and it takes a third less processor time. Elsewhere than on Debian it has
+ * The Chromium that has no window: the engine is the same, and it needs a third less processor time. Elsewhere than on Debian it has
  * other names, and the one with a window does as well.
  *
  * @returns its absolute path, or undefined

@@ -341,9 +341,9 @@ describe('a secret', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
         { path: 'run/secrets', type: 'SymbolicLink', linkpath: 'selvedge' },
       ],
     }).catch((cause: { reason: string }) => ({ run: async () => cause.reason, id: undefined }))
-    expect(['', 'container_failed', `${value}host`, value]).toContain(
-      (await run()).replaceAll(/\s+/g, '').slice(0, 24),
-    )
+    // Which of the two folders covers the other one is up to the engine.
+    const shown = (await run()).replaceAll(/\s+/g, '')
+    expect(shown).toMatch(new RegExp(`^(container_failed|(${value})?(db|host.*)?)$`))
     if (id) await remove(id)
   })
 

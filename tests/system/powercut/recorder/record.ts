@@ -68,7 +68,7 @@ export function record(
   }
 }
 
-/** strace writes its last lines a moment after the program has ended, and ends then. */
+/** strace writes its last lines a moment after the program, and exits then. */
 async function readWhole(trace: string): Promise<string> {
   while (isTraced(trace)) await sleep(50)
   return readFileSync(trace, 'latin1')
@@ -82,7 +82,7 @@ function argumentsOf(pid: string): readonly string[] {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
   } catch {
-    // It ended meanwhile.
+    // It has exited meanwhile.
     return []
   }
 }
