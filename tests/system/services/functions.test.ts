@@ -329,7 +329,7 @@ describe('an idle function', () => {
     const { id, basePath } = await services.deploy(
       'idle',
       'export default { fetch: () => new Response(String(performance.timeOrigin)) }',
-      { 'MCM.IDLE_SEC': '1' },
+      { 'MCM.IDLE_SEC': '5' },
     )
     const stateOf = async () =>
       (await services.runtime().getContainers({ edgeAccessToken: services.token })).find(

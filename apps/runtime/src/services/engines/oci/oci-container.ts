@@ -1,5 +1,6 @@
 /** The container of one plan in an engine of the Docker Engine API: prepares, creates, follows and removes it. */
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError } from '@selvedge/protocol'
 import { reportFailure } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
@@ -148,9 +149,25 @@ async function adoptPrepared(
   return undefined
 }
 
-/** With its anonymous volumes. */
-export const removeContainer = (api: EngineApi, name: string): Promise<unknown> =>
-  api.send('DELETE', `/containers/${name}?force=true&v=true`).catch(ignoreMissing)
+/** Milliseconds between looks at a container that something else removes. */
+const removalPauses = [50, 100, 200, 400, 800, 1600]
+
+/**
+ * Removes a container with its anonymous volumes. Something else may remove it at the same time, which Podman reports as an error: it counts
+ * only if the container stays.
+ */
+export async function removeContainer(api: EngineApi, name: string): Promise<void> {
+  try {
+    await api.send('DELETE', `/containers/${name}?force=true&v=true`)
+  } catch (cause) {
+    for (const pause of removalPauses) {
+      const left = await api.read(`/containers/${name}/json`, answers.inspected).catch(ignoreMissing)
+      if (left === undefined) return
+      await sleep(pause)
+    }
+    throw cause
+  }
+}
 
 const nameOf = ({ owner }: OciHost, { key, revision }: Plan): string =>
   `selvedge-${owner}-${shortHash(key)}-r${revision}`
