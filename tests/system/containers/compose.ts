@@ -21,7 +21,7 @@ import { version } from './images.ts'
 const host = 'selvedge.test'
 
 /** Twelve containers start at once, on a machine that may be busy with others. */
-const healthyWithinMs = 150_000
+const healthyWithinMs = 280_000
 
 export interface Compose {
   readonly commands: Commands

@@ -5,6 +5,7 @@ import { allocatorEnv } from '@selvedge/service-kit/lifecycle'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { products } from '../../../packaging/products.ts'
 import { needs } from '../../harness/installed.ts'
+import { stepLimitMs } from '../../harness/limits.ts'
 import { type Podman, podmanNeeds, startPodman } from '../../harness/podman.ts'
 import { type Commands, readCommands } from './commands.ts'
 import { type Compose, makeAuthority, startCompose } from './compose.ts'
@@ -105,6 +106,20 @@ describe('services in containers', needs(...needed), () => {
       return refused
     }
 
+    /** Waits until the replicas of the locations have what the primaries have: they answer for a primary that is late. */
+    async function untilReplicated(): Promise<void> {
+      const info = (service: string) =>
+        compose.podman('exec', compose.nameOf(service), 'redis-cli', 'info', 'replication')
+      const replicated = async (service: string) =>
+        Math.min(
+          ...[...(await info(service)).matchAll(/^slave\d+:.*offset=(\d+)/gm)].map(([, at]) => Number(at)),
+        )
+      for (const each of locations) {
+        const written = Number(/^master_repl_offset:(\d+)/m.exec(await info(each))?.[1])
+        await expect.poll(() => replicated(each)).toBeGreaterThanOrEqual(written)
+      }
+    }
+
     it('start, and serve the flow', async () => {
       for (const each of [...replicas, 'database', ...locations]) await compose.untilHealthy(each)
       await commands.run('Start', 1)
@@ -128,6 +143,7 @@ describe('services in containers', needs(...needed), () => {
       await expect
         .poll(async () => (await runtime.getNodes({ edgeAccessToken, cluster: 'account' })).data.length)
         .toBe(1)
+      await untilReplicated()
       callers = startCallers(compose, { clientId, developerIdToken, accountId, nodeId }, callersCount)
       expect(await refusedUntilFlowing()).toEqual({})
     }, 400_000)
@@ -162,7 +178,7 @@ describe('services in containers', needs(...needed), () => {
           'X-Forwarded-Host': 'evil.example',
         },
         body: form,
-        signal: AbortSignal.timeout(10_000),
+        signal: AbortSignal.timeout(stepLimitMs),
         redirect: 'error',
       })
       expect(status).toBe(200)

@@ -1,6 +1,7 @@
 /** Callers that repeat the flow of a developer and a device, and count what they got. The first one also searches for nodes. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isSelvedgeError } from '@selvedge/client'
+import { stepLimitMs } from '../../harness/limits.ts'
 import type { Compose } from './compose.ts'
 
 export interface Subject {
@@ -95,7 +96,7 @@ export function startCallers({ runtime, identity }: Compose, subject: Subject, c
     wrong: () => wrong,
     async untilFlowing(rounds = 5) {
       inRow.fill(0)
-      const until = Date.now() + 90_000
+      const until = Date.now() + stepLimitMs
       while (!inRow.every((each) => each >= rounds)) {
         if (Date.now() > until) throw new Error(`the flow did not go on: ${JSON.stringify(refused)}`)
         await sleep(50)
