@@ -149,7 +149,7 @@ async function adoptPrepared(
   return undefined
 }
 
-/** Milliseconds between looks at a container that something else removes. */
+/** Milliseconds between checks of a container that something else removes. */
 const removalPauses = [50, 100, 200, 400, 800, 1600]
 
 /**
