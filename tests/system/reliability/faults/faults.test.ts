@@ -9,7 +9,7 @@ it.each(faulty)(
   'the %s acknowledges nothing that is lost, goes on, names the cause and recovers when a system call fails',
   options,
   async (daemon) => {
-    const outcome = await meetFaults(daemon, { occasion: 'work', rounds: 2, slowMs: 300 })
+    const outcome = await meetFaults(daemon, { occasion: 'work', rounds: 1, slowMs: 300 })
     console.info(`faults of the ${daemon}:`, outcome)
     expect(outcome.failures).toEqual([])
     expect(outcome.hits).toBeGreaterThan(outcome.rounds / 2)
@@ -20,7 +20,7 @@ it.each(faulty)(
   'the %s that meets a fault while it starts ends as one that may be started again, and has everything then',
   options,
   async (daemon) => {
-    const outcome = await meetFaults(daemon, { occasion: 'start', rounds: 2, slowMs: 300 })
+    const outcome = await meetFaults(daemon, { occasion: 'start', rounds: 1, slowMs: 300 })
     console.info(`faults while the ${daemon} starts:`, outcome)
     expect(outcome.failures).toEqual([])
     expect(outcome.hits).toBeGreaterThan(outcome.rounds / 2)
@@ -42,7 +42,7 @@ it.each(faulty)(
   'the %s goes on and recovers when the disk of its state and its log is full for a while',
   options,
   async (daemon) => {
-    const outcome = await meetFaults(daemon, { occasion: 'full disk', rounds: 2, slowMs: 300 })
+    const outcome = await meetFaults(daemon, { occasion: 'full disk', rounds: 1, slowMs: 300 })
     console.info(`a full disk of the ${daemon}:`, outcome)
     expect(outcome.failures).toEqual([])
     expect(outcome.hits).toBe(outcome.rounds)
