@@ -90,7 +90,7 @@ export const escapes: readonly Escape[] = [
         try { Deno.writeFileSync(path + "/file", new Uint8Array(1 << 20)); done.push("wrote " + path) } catch (e) { done.push(e.name) }
       }
       return done.join()`,
-    // It keeps its host socket, at a path where it can change nothing.
+    // It keeps access to its host socket, whose path it cannot change.
     answer: /^(?:(?!removed|made|wrote)\w+(?:,|$)){18}$/,
   },
   {
