@@ -6,8 +6,13 @@ import { findBrowser, findProgram } from './installed.ts'
 import { stepLimitMs } from './limits.ts'
 
 /** A Chromium that connects only to the hosts of the test. */
-export async function launchBrowser(...more: readonly string[]): Promise<Browser> {
-  const program = findBrowser()!
+export const launchBrowser = (...more: readonly string[]): Promise<Browser> => launch(findBrowser()!, more)
+
+/** The Chromium with a window, for what the other one does not have, such as reports of the Reporting API. */
+export const launchWholeBrowser = (...more: readonly string[]): Promise<Browser> =>
+  launch(findProgram('chromium')!, more)
+
+async function launch(program: string, more: readonly string[]): Promise<Browser> {
   const folder = mkdtempSync(join(tmpdir(), 'chromium-'))
   const browser = await chromium.launch({
     executablePath: withoutNetlink(program, folder),
