@@ -90,7 +90,7 @@ export const escapes: readonly Escape[] = [
         try { Deno.writeFileSync(path + "/file", new Uint8Array(1 << 20)); done.push("wrote " + path) } catch (e) { done.push(e.name) }
       }
       return done.join()`,
-    // It keeps access to its host socket, whose path it cannot change.
+    // It keeps access to its host socket: it cannot change that path.
     answer: /^(?:(?!removed|made|wrote)\w+(?:,|$)){18}$/,
   },
   {
