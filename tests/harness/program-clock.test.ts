@@ -145,6 +145,15 @@ describe('time that passes', () => {
     await expect.poll(() => fired).toEqual([3_600_000])
   })
 
+  it('waits for no program that a signal stops only now', async () => {
+    await ask({ wait: 3_600_000 })
+    const passed = clock.pass(3_600_000)
+    program.kill('SIGSTOP')
+    await passed
+    program.kill('SIGCONT')
+    await expect.poll(() => fired).toEqual([3_600_000])
+  })
+
   it('has passed for a program that starts later, and does not wait for one that exited', async () => {
     program.kill('SIGKILL')
     await once(program, 'exit')

@@ -81,8 +81,9 @@ async function moveTimers(path: string): Promise<void> {
   const socket = connect(path).resume()
   // A program that exited has left its socket behind.
   socket.on('error', () => undefined)
-  if (isStopped(path)) return
-  await new Promise((resolve) => socket.once('close', resolve))
+  const closed = new Promise<true>((resolve) => socket.once('close', () => resolve(true)))
+  // A signal stops a program when that next runs, which may be after this.
+  while (!isStopped(path)) if (await Promise.race([closed, sleep(20)])) return
 }
 
 function isStopped(path: string): boolean {

@@ -240,7 +240,11 @@ describe('the background of the map', needs('chromium-headless-shell'), () => {
       ],
       'has an error',
     ],
-    ['tiles without end', () => [json(raster({})), endless(png())], 'sends more than 2 MB'],
+    [
+      'tiles without end',
+      () => [json(raster({})), endless(Buffer.concat([png(), Buffer.alloc(65_536)]))],
+      'sends more than 2 MB',
+    ],
     [
       'pages in place of tiles',
       () => [json(raster({})), send(page, 'text/html')],
