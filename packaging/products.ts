@@ -54,7 +54,7 @@ export const products: readonly Product[] = [
     usersCommands: ['selvedge'],
     section: 'runtime',
     recommends: ['bubblewrap', 'ca-certificates'],
-    suggests: ['podman', 'iptables'],
+    suggests: ['podman', 'iptables', 'nftables'],
   },
   {
     name: 'selvedge-identity',

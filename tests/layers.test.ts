@@ -100,6 +100,8 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
     secrets: ['deployments'],
     containers: ['deployments', 'engines', 'secrets'],
     gateway: ['engines'],
+    allowed: ['deployments'],
+    ports: ['deployments'],
   },
   'apps/runtime/src/api': { rest: [], mcm: ['rest'] },
   'apps/identity/src/storage': { audit: ['sweep'], changes: [], replicas: [], secrets: [], sweep: [] },

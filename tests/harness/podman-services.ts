@@ -10,9 +10,10 @@ export interface PodmanServices {
   stop(): Promise<void>
 }
 
-export async function startPodmanServices(): Promise<PodmanServices> {
+/** @param args more arguments of the runtime */
+export async function startPodmanServices(args: readonly string[] = []): Promise<PodmanServices> {
   const podman = await startPodman()
-  const services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
+  const services = await startServices({ args: [`--oci.socket=${podman.socket}`, ...args] })
   return {
     podman,
     services,

@@ -23,7 +23,9 @@ export {
   readMountRule,
   readNetworkRule,
 } from './mcm/grant-rules.ts'
+export * from './mcm/outbound.ts'
 export * from './mcm/paths.ts'
+export * from './mcm/ports.ts'
 export * from './mcm/records.ts'
 export * from './mcm/services.ts'
 export * from './mcm/settings.ts'

@@ -183,7 +183,7 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/services/engines/oci/own-files.ts': {
     'files of writeOwnFiles': lasting(
-      'three for each OCI container: `ownFileNames`, of at most 64 hosts each (MCM.HOSTS)',
+      'four for each OCI container: `ownFileNames`, of at most 64 hosts each (MCM.HOSTS)',
       '`socket-folder.ts: removeFolder` when it has exited',
     ),
   },
@@ -274,7 +274,58 @@ export const runtime: Bounds = {
     'createEventEnd.tail': passing('four characters: `.slice(-4)`'),
   },
   'apps/runtime/src/services/engines/oci/host-guard.ts': {
-    'createHostGuard.subnets': lasting('one for each OCI container that runs', '`subnets.delete`'),
+    'createHostGuard.guarded': lasting('one for each OCI container that runs', '`guarded.delete`'),
+  },
+  'apps/runtime/src/services/engines/oci/outbound/namespace.ts': {
+    'run.problem': passing('`slice(0, maxError)`'),
+  },
+  'apps/runtime/src/services/engines/oci/outbound/opened.ts': {
+    'createOpened.ends': lasting(
+      '`ends.size + added.length > maxOpened`',
+      '`ends.delete(key)` after their time',
+    ),
+    'createOpened.last': lasting(
+      'one for each question under way: `resolver.ts: underWay.size >= limits.underWay`',
+      'each that ends: `last = mine.catch`',
+    ),
+  },
+  'apps/runtime/src/services/engines/oci/outbound/outbound.ts': {
+    'createOutbound.limited': lasting('one for each OCI container that runs', '`limited.delete(name)`'),
+  },
+  'apps/runtime/src/services/engines/oci/outbound/resolver.ts': {
+    'createAnswering.underWay': lasting('`underWay.size >= limits.underWay`', '`underWay.delete`'),
+    'createAnswering.answers': lasting('`answers.size >= stored.answers`', '`answers.delete(oldest)`'),
+    'createAnswering.noted': lasting('`noted.size < maxNoted`', 'the exit of its container'),
+  },
+  'apps/runtime/src/services/ports/destination.ts': {
+    'createRoom.all': lasting('`all.size < max`', '`all.delete`'),
+  },
+  'apps/runtime/src/services/ports/held-ports.ts': {
+    'createHeldPorts.held': lasting(
+      'the ports of the containers: `ports.ts: maxPorts` of each',
+      '`held.delete`',
+    ),
+  },
+  'apps/runtime/src/services/ports/ports.ts': {
+    'createPorts.wanted': lasting(
+      'the ports of the containers: `ports.ts: maxPorts` of each',
+      '`wanted = wantedBy` with each change',
+    ),
+    'createPorts.claimed': lasting('the ports of deployments under way', '`claimed.delete`'),
+    'createPorts.changing': lasting(
+      'one for each deployment under way: `containers.ts: maxQueue`',
+      'each that ends: `changing = mine.catch`',
+    ),
+  },
+  'apps/runtime/src/services/ports/tcp-port.ts': {
+    'openTcpPort.connections': lasting('`connections.size < maxConnections`', '`connections.delete`'),
+  },
+  'apps/runtime/src/services/ports/udp-port.ts': {
+    'createSessions.sessions': lasting('`sessions.size >= maxSessions`', '`sessions.delete`'),
+    'openUdpPort.pass.session.waiting': lasting(
+      '`session.waiting.length >= maxWaiting`',
+      '`waiting.splice(0)`',
+    ),
   },
   'apps/runtime/src/services/images/admit.ts': {
     'inspectImage.extra': passing('one file for each layer: `manifest.ts: layers: 200`'),

@@ -82,6 +82,11 @@ export const streams: Readonly<Record<string, Stream>> = {
       'of the function does not fill the runtime',
     ],
   ),
+  'apps/runtime/src/services/ports/tcp-port.ts': stream(
+    'connections of ports, in both directions',
+    'client.pipe(container)',
+    ['apps/runtime/src/services/ports/tcp-port.test.ts', 'that never reads makes the container wait'],
+  ),
   'apps/runtime/src/services/gateway/upgrade.ts': stream(
     'WebSockets of services',
     'upstream.pipe(frames.stream).pipe(socket)',

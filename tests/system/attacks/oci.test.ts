@@ -139,8 +139,9 @@ describe('a hostile OCI image', needs(...podmanNeeds, 'busybox', 'gcc'), () => {
     server.close()
   })
 
-  it('has no route beyond the device', async () => {
-    const { run } = await deploy('lonely', '/bin/busybox ip route; echo end')
+  it('has no route beyond the device with MCM.OUTBOUND "none"', async () => {
+    const env = { 'MCM.OUTBOUND': 'none' }
+    const { run } = await deploy('lonely', '/bin/busybox ip route; echo end', {}, env)
     const text = await run()
     expect(text).toContain('end')
     expect(text).not.toContain('default')

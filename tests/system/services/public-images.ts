@@ -205,6 +205,31 @@ exec "$@"
     'mosquitto:x:1883:1883::/:/bin/sh\n',
   )
 
+/** dnsmasq: answers for one name, and needs no other server. */
+export const dnsmasqImage = (): Buffer =>
+  makeImage(
+    'dnsmasq',
+    {
+      Cmd: [
+        '/usr/sbin/dnsmasq',
+        '--keep-in-foreground',
+        // To give up root it would need NET_ADMIN.
+        '--user=root',
+        '--pid-file=',
+        '--log-facility=-',
+        '--no-resolv',
+        '--no-hosts',
+        '--conf-file=/dev/null',
+        '--address=/router.test/10.9.8.7',
+      ],
+      ExposedPorts: { '53/udp': {}, '53/tcp': {} },
+    },
+    (root) => {
+      copyProgram('/usr/sbin/dnsmasq', root.path)
+    },
+    'nobody:x:65534:65534::/:/bin/false\ndnsmasq:x:999:999::/:/bin/false\n',
+  )
+
 /** PostgreSQL: makes its database as its user, and expects SIGINT. */
 export const postgresImage = (): Buffer =>
   makeImage(

@@ -1,6 +1,6 @@
 /** What the runtime does for one container: tokens that identify it, and a socket on which it reaches other services and the network. */
 import { randomUUID } from 'node:crypto'
-import { RpcError } from '@selvedge/protocol'
+import { outboundOf, RpcError } from '@selvedge/protocol'
 import type { ContainerParts } from './containers/containers.ts'
 import type { DeploymentStore } from './deployments/deployments.ts'
 import { idOf, ofAccount } from './deployments/ownership.ts'
@@ -36,11 +36,11 @@ export function createContainerHosts(parts: ContainerHostParts): ContainerParts[
     }
     return {
       identityToken,
-      serve(path, { id, settings }) {
+      serve(path, { id, settings, content }) {
         const limit = createInstanceLimit()
         return openHostSocket(path, {
           identityToken,
-          outbound: settings['MCM.OUTBOUND'],
+          outbound: outboundOf(settings['MCM.OUTBOUND'], content.kind),
           gateway,
           api: openApi({ id, settings, instance: randomUUID(), countCall: limit.take }),
           limit,

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { RpcError } from '@selvedge/protocol'
 import type { Listener } from '@selvedge/service-kit/http'
-import { requestIdOf } from '@selvedge/service-kit/http'
+import { maxConnectionsOf, requestIdOf } from '@selvedge/service-kit/http'
 import { errorIdOf } from '@selvedge/service-kit/log'
 import { inBackground } from '@selvedge/service-kit/safely'
 import { type DocumentNotice, openDocument } from '@selvedge/service-kit/store'
@@ -16,6 +16,7 @@ import type { RuntimeConfig } from '../config.ts'
 import type { Device } from '../device/device.ts'
 import type { EngineSummary } from '../device/presence.ts'
 import { signalling } from '../device/signals.ts'
+import { readAllowedNetworks, readAllowedPorts } from './allowed/allowed.ts'
 import { createContainerHosts } from './container-host.ts'
 import { type Containers, createContainers } from './containers/containers.ts'
 import { createFailedNotice } from './containers/failed-notice.ts'
@@ -33,6 +34,7 @@ import { createRoutes } from './gateway/routes.ts'
 import { createServiceIdentity } from './gateway/service-identity.ts'
 import { type Blobs, openBlobs } from './images/blobs.ts'
 import { type Images, openImages } from './images/images.ts'
+import { createPorts, type Ports } from './ports/ports.ts'
 import { openSecrets } from './secrets/secrets.ts'
 import { createServiceSecrets, type ServiceSecrets } from './secrets/service-secrets.ts'
 import type { CallingService, OpenServiceApi, ServiceRequests } from './service-api.ts'
@@ -85,8 +87,10 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const routes = createRoutes(accountId)
   const gateway = createOwnGateway(device, routes, identity)
   const serviceApi = createServiceApiSlot()
+  const ports = createOwnPorts(config, device)
   const onFailed = () => {
     showFailed()
+    ports.refresh()
     presence.servicesChanged()
   }
   const onChange = () => {
@@ -105,6 +109,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
     hostFor: createContainerHosts({ store, identity, gateway, openApi: serviceApi.open, url: presence.url }),
     accountId,
+    ports,
     hold: images.hold,
     onChange,
     onServing: () => device.signals.send('containers'),
@@ -112,11 +117,9 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     onEvent: device.measures.containerEvent,
     onNotRecovered: (details) => notices.raise('recovery_failed', details),
   })
-  routes.follow(containers)
+  for (const each of [routes, ports]) each.follow(containers)
   presence.serve(containers, () => workingEngines(engines))
-  device.onAccountChange(async () => {
-    await Promise.all([images.followAccount(), containers.followAccount()])
-  })
+  device.onAccountChange(() => followAccount(images, containers))
 
   return {
     images,
@@ -132,10 +135,11 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
       await Promise.all([images.followAccount(), images.sweep()])
       return left
     },
-    start: () => inBackground('containers.resume', containers.resume()),
+    start: () => inBackground('containers.resume', containers.resume().then(ports.refresh)),
     async close(isReplaced) {
+      ports.close()
       await containers.close(isReplaced)
-      await Promise.all(Object.values(engines).map((engine) => engine.close(isReplaced)))
+      await closeEngines(engines, isReplaced)
       gateway.close()
       await Promise.all([store.close(), heldPaths.close(), secrets.close()])
     },
@@ -156,6 +160,18 @@ const createOwnGateway = (
     nonce: callers.nonce,
     onInternalError: (cause, request) =>
       errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
+  })
+
+/** Ports that programs of this project use by default, and that of multicast DNS: no service gets them. */
+const reservedPorts = ['8083/tcp', '8084/tcp', '8085/tcp', '5353/udp']
+
+const createOwnPorts = (config: RuntimeConfig, { presence, log }: Device): Ports =>
+  createPorts({
+    allowed: readAllowedPorts(config['services.publish']),
+    reserved: () => new Set([...reservedPorts, `${new URL(presence.url()).port}/tcp`]),
+    log,
+    now: () => performance.now(),
+    maxPassages: maxConnectionsOf(),
   })
 
 /** The local API is made after the services that call it. Without it, no service starts. */
@@ -181,12 +197,25 @@ type Engines = Readonly<Record<EngineKind, Engine>>
 
 function createEngines(config: RuntimeConfig, { folder, notices }: Device, blobs: Blobs): Engines {
   const functions = createFunctionEngine({ state: folder, program: functionProgram, blobs })
-  const oci = createOciEngine({ state: folder, socket: config['oci.socket'], blobs })
+  const oci = createOciEngine({
+    state: folder,
+    socket: config['oci.socket'],
+    blobs,
+    allowed: readAllowedNetworks(config['services.outbound']),
+    nameServers: config['services.nameServers'],
+  })
   return {
     function: withNotice(functions, 'function_engine_unavailable', notices),
     oci: withNotice(oci, 'oci_engine_unavailable', notices),
   }
 }
+
+async function followAccount(...all: readonly { followAccount(): Promise<void> }[]): Promise<void> {
+  await Promise.all(all.map((each) => each.followAccount()))
+}
+
+const closeEngines = (engines: Engines, isReplaced: boolean): Promise<unknown> =>
+  Promise.all(Object.values(engines).map((engine) => engine.close(isReplaced)))
 
 const describeEngines = async (engines: Engines): Promise<Record<EngineKind, EngineReport>> => ({
   function: await engines.function.describe(),

@@ -1,6 +1,7 @@
 /** Images and containers as the API returns them. */
 import * as z from 'zod'
 import { isoTime } from '../methods/values.ts'
+import { portRecord } from './ports.ts'
 import { containerStates, describeState } from './states.ts'
 
 export const imageRecord = z.object({
@@ -40,6 +41,10 @@ export const containerRecord = z.object({
   isolation: z
     .array(z.string())
     .describe('Layers of isolation that are active; empty before the first start'),
+  ports: z
+    .array(portRecord)
+    .optional()
+    .describe('Ports of the device that lead to it (`MCM.PORTS`); absent without such ports'),
 })
 
 export type ContainerRecord = z.infer<typeof containerRecord>

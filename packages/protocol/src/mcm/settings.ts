@@ -3,6 +3,8 @@
  * other member of `env` is the service's own.
  */
 import { RpcError } from '../errors/rpc-error.ts'
+import { readOutbound } from './outbound.ts'
+import { type PortMapping, readPortMappings } from './ports.ts'
 
 interface Setting<T> {
   readonly description: string
@@ -40,7 +42,6 @@ const number = (description: string, fallback: number, min: number, max: number)
 const orEngine = (each: Setting<number>): Setting<number | undefined> => ({ ...each, default: undefined })
 
 const pathPattern = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
-const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
 /** Name of a secret, and of its file. */
 export const secretNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 const secretPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}(?::\/run\/secrets\/[A-Za-z0-9][A-Za-z0-9._-]{0,62})?$/
@@ -203,11 +204,12 @@ export const containerSettings = {
     false,
     (text) => text === 'true',
   ),
+  // An empty list is an absent setting: its default depends on the engine (`outboundOf`).
   'MCM.OUTBOUND': setting<readonly string[]>(
-    'Hosts that a function may call with `fetch` and connect to, and an OCI container may call through its socket, such as `api.example.com` or `10.0.0.5:8080`; a host without a port stands for 80 and 443.',
-    'host names or addresses, each with an optional port, separated by commas',
+    'Where the service may connect to: nothing (`none`), public addresses (`public`), or hosts, addresses and IPv4 networks such as `api.example.com`, `10.0.0.5:8080`, `10.1.2.0/24:502`; one without a port stands for 80 and 443. Functions reach them with `fetch` and by sockets; OCI containers with Podman by any connection, and else through their socket. Addresses that are not public need `services.outbound` of the device for packets of OCI containers. Link-local and metadata addresses are never reached. Default: `none` for functions, `public` for OCI containers.',
+    '"none", or "public" and host names, addresses or IPv4 networks, each with an optional port, separated by commas',
     [],
-    (text) => listOf(hostPattern, text.toLowerCase()),
+    readOutbound,
   ),
   'MCM.IDLE_SEC': orEngine(
     number(
@@ -302,8 +304,14 @@ export const containerSettings = {
     'What an OCI container speaks on its port: HTTP/1.1 (`http/1.1`), or HTTP/2 without TLS, as servers of gRPC do (`h2c`).',
     ['http/1.1', 'h2c'],
   ),
+  'MCM.PORTS': setting<readonly PortMapping[]>(
+    'Ports of the device that lead to an OCI container, beside HTTP by the gateway, such as `1883/tcp, 5683/udp`; `8883:1883/tcp` leads to port 1883 of the container. They are open to programs of the device, without a check of tokens; to the network only if `services.publish` of the device lists them.',
+    'up to 16 ports such as 1883/tcp or 8883:1883/tcp, separated by commas',
+    [],
+    readPortMappings,
+  ),
   'MCM.NETWORK': choice(
-    'Network of an OCI container: one of its own, from which it reaches no other container and nothing beyond the device but the hosts of `MCM.OUTBOUND`, through its socket (`isolated`); or the network of the engine, from which it reaches whatever the device reaches, and other `open` containers (`open`); or that of the device itself, where the configuration of the device allows it with `services.hostNetwork` (`host`).',
+    'Network of an OCI container: one of its own, from which it reaches no other container and nothing but `MCM.OUTBOUND` (`isolated`); or the network of the engine, from which it reaches whatever the device reaches, and other `open` containers (`open`); or that of the device itself, where the configuration of the device allows it with `services.hostNetwork` (`host`).',
     ['isolated', 'open', 'host'],
   ),
   'MCM.ROOT': choice(

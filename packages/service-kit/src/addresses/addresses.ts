@@ -6,10 +6,26 @@ import type { LookupAddress } from 'node:dns'
 import { lookup as lookupName } from 'node:dns/promises'
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
 import { safely } from '../safely/safely.ts'
-import { type BlockKind, embeddingBlocks, globalUnicast, specialPurpose } from './special-purpose.ts'
+import {
+  type BlockKind,
+  embeddingBlocks,
+  globalUnicast,
+  metadataBlocks,
+  specialPurpose,
+} from './special-purpose.ts'
 
-/** `public`: an ordinary host of the Internet. */
-export type AddressKind = BlockKind | 'public'
+/** `public`: an ordinary host of the Internet. `metadata`: answers with credentials of a machine in a cloud. */
+export type AddressKind = BlockKind | 'metadata' | 'public'
+
+/** IPv4 networks that are not public, in CIDR notation: they do not overlap. */
+export const specialIpv4Blocks: readonly string[] = specialPurpose
+  .map(([block]) => block)
+  .filter((block) => !block.includes(':'))
+
+/** IPv4 addresses of the kind `metadata`. */
+export const metadataIpv4Addresses: readonly string[] = metadataBlocks
+  .filter((block) => !block.includes(':'))
+  .map((block) => block.replace(/\/.*/, ''))
 
 /** Resolves a host name to at least one address; rejects if the name has no address. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
@@ -26,7 +42,7 @@ const listOf = (blocks: readonly string[]): BlockList => {
 }
 
 interface Blocks {
-  readonly kinds: readonly { readonly kind: BlockKind; readonly list: BlockList }[]
+  readonly kinds: readonly { readonly kind: AddressKind; readonly list: BlockList }[]
   readonly unicast: BlockList
   readonly embedding: BlockList
 }
@@ -34,10 +50,14 @@ interface Blocks {
 /** Blocks by kind. Made for the first address that is looked up, since it costs 5 ms, a tenth of a start. */
 const blocks = makeAtFirstUse(
   (): Blocks => ({
-    kinds: (['loopback', 'link-local', 'private', 'special'] as const).map((kind) => ({
-      kind,
-      list: listOf(specialPurpose.filter((each) => each[1] === kind).map(([block]) => block)),
-    })),
+    kinds: [
+      // Within blocks of other kinds.
+      { kind: 'metadata', list: listOf(metadataBlocks) },
+      ...(['loopback', 'link-local', 'private', 'special'] as const).map((kind) => ({
+        kind,
+        list: listOf(specialPurpose.filter((each) => each[1] === kind).map(([block]) => block)),
+      })),
+    ],
     unicast: listOf([globalUnicast]),
     embedding: listOf(embeddingBlocks),
   }),

@@ -55,3 +55,11 @@ export const globalUnicast = '2000::/3'
 
 /** IPv6 addresses that stand for the IPv4 address in their last 32 bits: mapped (RFC 4291), and NAT64 (RFC 6052). */
 export const embeddingBlocks = ['::ffff:0:0/96', '64:ff9b::/96']
+
+/** Addresses at which clouds answer with credentials of the machine, beside those of the link. */
+export const metadataBlocks: readonly string[] = [
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  '192.0.0.192/32',
+  'fd00:ec2::254/128',
+]

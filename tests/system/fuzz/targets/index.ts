@@ -8,6 +8,7 @@ import { clientMessages } from './client-messages.ts'
 import { control, frames } from './control.ts'
 import { controlLine } from './control-line.ts'
 import { dns } from './dns.ts'
+import { dnsQuestion } from './dns-question.ts'
 import { document } from './document.ts'
 import { dpop } from './dpop.ts'
 import { events } from './events.ts'
@@ -54,6 +55,7 @@ export const targets: readonly Target[] = [
   session,
   hmacCode,
   dns,
+  dnsQuestion,
   announcement,
   nmea,
   gpsd,

@@ -4,11 +4,12 @@ import { outcomeOf, type Target } from '../engine/target.ts'
 
 const env = {
   'MCM.BASE_API_PATH': '/example/v1',
-  'MCM.OUTBOUND': 'api.example.com, 10.0.0.5:8080 [::1]:80',
+  'MCM.OUTBOUND': 'public, api.example.com, 10.0.0.5:8080 [::1]:80, 10.1.2.0/24:502',
   'MCM.VOLUMES': 'data:/var/lib/data,logs:/var/log',
   'MCM.HEALTH_PATH': '/health',
   'MCM.CPU': '0.5',
   'MCM.PORT': '8080',
+  'MCM.PORTS': '1883/tcp, 8883:1883 5683/udp',
   MODE: 'x',
 }
 const spec = { name: 'web', image: 'sha256:0', env }
@@ -16,7 +17,12 @@ const spec = { name: 'web', image: 'sha256:0', env }
 /** What a deployment may set. */
 export const settings: Target = {
   name: 'settings',
-  covers: ['packages/protocol/src/mcm/settings.ts', 'packages/protocol/src/mcm/records.ts'],
+  covers: [
+    'packages/protocol/src/mcm/settings.ts',
+    'packages/protocol/src/mcm/records.ts',
+    'packages/protocol/src/mcm/outbound.ts',
+    'packages/protocol/src/mcm/ports.ts',
+  ],
   seeds: () =>
     [
       spec,

@@ -1,4 +1,4 @@
-import { describeState } from '@selvedge/protocol'
+import { describeState, type PortRecord, portName } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { explainEmpty } from '../../context/service-access.ts'
@@ -18,9 +18,21 @@ function uptime(startedAt: string | null, now: number): string {
   return `${Math.floor(seconds / size)} ${unit}`
 }
 
+/** @returns such as `1883/tcp, 5683/udp (network)` */
+const portsText = (ports: readonly PortRecord[]): string =>
+  ports
+    .map((each) => {
+      const notes = [
+        ...(each.reach === 'network' ? ['network'] : []),
+        ...(each.problem === null ? [] : [each.problem]),
+      ]
+      return portName(each) + (notes.length > 0 ? ` (${notes.join('; ')})` : '')
+    })
+    .join(', ') || '-'
+
 export const containerList = command({
   path: ['container', 'list'],
-  summary: 'List the containers of the project: state, time since the start, memory, restarts, path.',
+  summary: 'List the containers of the project: state, time since the start, memory, restarts, path, ports.',
   options: accessTokenOptions,
   run: async (context, { options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
@@ -33,13 +45,14 @@ export const containerList = command({
   },
   human: (containers) =>
     formatHuman(
-      containers.map(({ id, state, uptime: up, memory, restarts, basePath, health, reason }) => ({
+      containers.map(({ id, state, uptime: up, memory, restarts, basePath, health, reason, ports }) => ({
         id,
         state: health === 'unhealthy' ? `${state}, unhealthy` : state,
         uptime: up,
         memory: memory === null ? '-' : `${(memory / 1024 / 1024).toFixed(1)} MiB`,
         restarts,
         path: basePath,
+        ...(containers.some((each) => each.ports) && { ports: portsText(ports ?? []) }),
         reason: reason ?? (state === 'running' ? null : describeState(state).meaning),
       })),
     ),

@@ -7,7 +7,7 @@ import type { History } from './history.ts'
 import { expectOfAccount, findOwned } from './owned.ts'
 import type { PathOwners } from './path-owners.ts'
 
-export interface ChangeParts extends Pick<EntryParts, 'store' | 'clock' | 'accountId' | 'hold'> {
+export interface ChangeParts extends Pick<EntryParts, 'store' | 'clock' | 'accountId' | 'hold' | 'ports'> {
   readonly entries: Entries
   readonly history: History
   readonly paths: PathOwners

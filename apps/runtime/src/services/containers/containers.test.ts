@@ -9,11 +9,13 @@ import { RpcError } from '@selvedge/protocol'
 import { openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readAllowedPorts } from '../allowed/allowed.ts'
 import { type ContentInUse, createContentInUse } from '../deployments/content-in-use.ts'
 import { type DeploymentStore, deploymentsFormat, withoutUnused } from '../deployments/deployments.ts'
 import { type HeldPathStore, openHeldPaths } from '../deployments/held-paths.ts'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
+import { createPorts } from '../ports/ports.ts'
 import { type Containers, createContainers } from './containers.ts'
 
 const own: Owner = { account_id: 'a', client_id: 'c' }
@@ -110,6 +112,14 @@ const engine = {
   removeData: async (key: string) => void removed.push(key),
 } as unknown as Engine
 
+const ports = createPorts({
+  allowed: readAllowedPorts([]),
+  reserved: () => new Set(),
+  log: createMemoryLog(),
+  now: () => 0,
+  maxPassages: 16,
+})
+
 function open(): Containers {
   return createContainers({
     onServing: () => undefined,
@@ -124,6 +134,7 @@ function open(): Containers {
     info: () => ({}) as never,
     hostFor: () => ({}) as never,
     accountId: () => accountId,
+    ports,
     log: createMemoryLog(),
     onChange: () => undefined,
     onFailed: () => undefined,

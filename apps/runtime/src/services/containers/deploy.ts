@@ -72,13 +72,14 @@ export function createDeploy(parts: ChangeParts): Deploys {
   }
 
   /** Called again when the document is changed: other containers may have been deployed while this one started. */
-  function expectDeployable(value: Deployments, { key, next }: Deployment): void {
+  function expectDeployable(value: Deployments, { key, next, content }: Deployment): void {
     expectOfAccount(next, parts.accountId())
     readSettings(next.env)
     entries.expectAllowed(next)
     expectRoom(value, key, next)
     expectUnreserved(next)
     expectFree(value, parts.paths.held(), key, next)
+    parts.ports.expectFree(value, key, next, content.kind)
     if (!Object.hasOwn(value.images, next.imageKey))
       throw new RpcError('conflict', `the image ${next.image} was removed meanwhile`)
   }
@@ -111,7 +112,6 @@ export function createDeploy(parts: ChangeParts): Deploys {
 
   async function run(deployment: Deployment, entry: Entry): Promise<ContainerRecord> {
     const { key, next } = deployment
-    expectDeployable(store.value, deployment)
     const service = serviceFor(deployment)
     const running = await service.prepare(entries.planOf(key, next)).catch(async (cause: RpcError) => {
       throw await recordFailure(parts, deployment, entry, cause)
@@ -129,11 +129,17 @@ export function createDeploy(parts: ChangeParts): Deploys {
   }
 
   const start = (deployment: Deployment, entry: Entry) =>
-    parts.hold(contentsOf(store.value, deployment), () => run(deployment, entry))
+    parts.hold(contentsOf(store.value, deployment), () =>
+      withPorts(parts, deployment, () => run(deployment, entry)),
+    )
 
   return {
     deploy: (owner, spec) =>
-      inTurn(keyOf(owner, spec.name), (entry, key) => start(planDeployment(owner, key, spec), entry)),
+      inTurn(keyOf(owner, spec.name), (entry, key) => {
+        const deployment = planDeployment(owner, key, spec)
+        expectDeployable(store.value, deployment)
+        return start(deployment, entry)
+      }),
     async renew(key, entry, rule) {
       const before = store.value.containers[key]
       if (!before) return
@@ -143,6 +149,20 @@ export function createDeploy(parts: ChangeParts): Deploys {
       const owner = { account_id: accountId, client_id: clientId }
       await start({ key, owner, before, next, content, happened: { event: 'renewed', rule } }, entry)
     },
+  }
+}
+
+/** The ports of the new version are open while it starts. */
+async function withPorts<T>(
+  { ports }: Pick<ChangeParts, 'ports'>,
+  { next }: Deployment,
+  work: () => Promise<T>,
+): Promise<T> {
+  const release = await ports.claim(next)
+  try {
+    return await work()
+  } finally {
+    release()
   }
 }
 

@@ -17,6 +17,7 @@ import type { DeploymentStore, StoredContainer } from '../deployments/deployment
 import { idOf } from '../deployments/ownership.ts'
 import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
 import { logLines } from '../engines/log-lines.ts'
+import type { PortKeeper } from '../ports/claims.ts'
 import { createMask, type Mask } from '../secrets/masks.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { createAllLogs } from './all-logs.ts'
@@ -47,6 +48,8 @@ export interface EntryParts {
   readonly hostFor: (key: string) => Omit<HostServices, 'openStorage'>
   readonly secrets: Pick<Secrets, 'expectSet' | 'open' | 'forget'>
   readonly grants: Grants
+  /** Ports of the device that lead to containers. */
+  readonly ports: PortKeeper
   /** The associated account, or "": containers of another account do not run. */
   readonly accountId: () => string
   /** Does work with the content of an image, which stays on the disk until the work is complete. */
@@ -126,6 +129,7 @@ export function createEntries(
       id,
       key,
       dataKey,
+      asking: container,
       revision: container.revision,
       content,
       env: shownEnv(container, content.entry?.language),
@@ -190,7 +194,12 @@ export function createEntries(
     async record(key) {
       const container = store.value.containers[key]
       if (!container) throw new RpcError('not_found', 'the container was removed meanwhile')
-      return recordOf(container, contentOf(container), stateOf(key, container), entries.get(key)?.service)
+      const { service } = entries.get(key) ?? {}
+      const ports = parts.ports.records(container)
+      return {
+        ...(await recordOf(container, contentOf(container), stateOf(key, container), service)),
+        ...(ports && { ports }),
+      }
     },
     async close(isReplaced) {
       ticking.stop()

@@ -116,6 +116,7 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
       id,
       key: id,
       dataKey: id,
+      asking: { accountId: 'account', clientId: 'client', name: 'service', image: 'image' },
       revision,
       content,
       env: { GREETING: 'hello', ...env },

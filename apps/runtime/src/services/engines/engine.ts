@@ -2,7 +2,8 @@
  * The port of the engines: what runs an image. Two implementations, `function` and `oci`, pass one suite. An engine knows
  * nothing of desired state, restarts or routes; it starts instances, reports when they end, and leaves nothing behind.
  */
-import type { ContainerSettings, EndReason, Methods, ResultOf } from '@selvedge/protocol'
+import type { ContainerSettings, EndReason, Methods, PortMapping, ResultOf } from '@selvedge/protocol'
+import type { Asking } from '../allowed/allowed.ts'
 import type { Content } from '../deployments/deployments.ts'
 import type { ServiceSecret } from '../secrets/secrets.ts'
 import type { ServiceInfo, StorageChange } from './function/control.ts'
@@ -49,7 +50,7 @@ export interface HostServices {
   openStorage(reader: StorageReader): Promise<StorageSession>
   identityToken(audience: string): { token: string; expiresAt: string }
   /** Serves the instance's own HTTP socket: the local API, identity tokens, other services, allowed hosts. */
-  serve(path: string, plan: Pick<Plan, 'id' | 'settings'>): Promise<{ close(): Promise<void> }>
+  serve(path: string, plan: Pick<Plan, 'id' | 'settings' | 'content'>): Promise<{ close(): Promise<void> }>
 }
 
 export type LogStream = 'stdout' | 'stderr' | 'runtime'
@@ -61,6 +62,8 @@ export interface Plan {
   /** Key of the container, and of what it stores: no two owners have the same. */
   readonly key: string
   readonly dataKey: string
+  /** Who wants it, for what the owner of the device allows. */
+  readonly asking: Asking
   readonly revision: number
   readonly content: Content
   readonly env: Readonly<Record<string, string>>
@@ -89,6 +92,8 @@ export interface Ending {
 
 export interface Instance {
   readonly upstream: Upstream
+  /** Where a port of `MCM.PORTS` is; undefined for another port, and without a network. */
+  readonly portOf?: (mapping: PortMapping) => TcpUpstream | undefined
   /** The layers that hold it. */
   readonly isolation: readonly string[]
   /** Resolves when it has exited. */

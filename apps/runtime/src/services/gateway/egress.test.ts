@@ -21,6 +21,20 @@ describe('the list of hosts that a function may call', () => {
     ['[::1]:8080', 'http://[::1]:8080/', true],
     ['[::1]', 'http://[0:0::1]/', true],
     ['[::1]:8080', 'http://[::2]:8080/', false],
+    ['public', 'https://any.example:9/', true],
+    ['public', 'http://1.1.1.1/', true],
+    ['public', 'http://[2606:4700::1111]/', true],
+    ['public', 'http://10.0.0.5/', false],
+    ['public', 'http://127.0.0.1/', false],
+    ['public', 'http://169.254.169.254/', false],
+    ['public', 'http://[::1]/', false],
+    ['public', 'http://[::ffff:10.0.0.1]/', false],
+    ['10.1.2.0/24:502', 'http://10.1.2.255:502/', true],
+    ['10.1.2.0/24:502', 'http://10.1.2.1/', false],
+    ['10.1.2.0/24', 'http://10.1.2.1/', true],
+    ['10.1.2.0/24', 'http://10.1.3.1/', false],
+    ['10.1.2.0/24', 'http://name.example/', false],
+    ['0.0.0.0/0', 'http://[::1]/', false],
   ])('%s, asked for %s: %s', (listed, url, expected) => {
     expect(isListed([listed], new URL(url))).toBe(expected)
   })

@@ -6,6 +6,8 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { isIP } from 'node:net'
+import { outboundWords } from '@selvedge/protocol'
+import { createAddressSet } from '@selvedge/service-kit/address-set'
 import { guardedLookup, kindOf, type Resolve, resolveName } from '@selvedge/service-kit/addresses'
 import { allowLargeBody } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
@@ -18,25 +20,28 @@ const maxAnnounced = 16
 /** Statuses that an answer may have. Node passes others on as well, and refuses to send them. */
 const statuses = { min: 200, max: 599 }
 
-/** Whether a list such as `api.example.com`, `10.0.0.5:8080` holds the host and port of a URL. */
+/** Whether a list such as `public`, `api.example.com`, `10.0.0.5:8080`, `10.1.2.0/24:502` holds the host and port of a URL. */
 export function isListed(outbound: readonly string[], { hostname, port, protocol }: URL): boolean {
   const given = port === '' ? (protocol === 'https:' ? '443' : '80') : port
   return outbound.some((each) => {
-    const [, host, listed] = /^(.*?)(?::(\d+))?$/.exec(each) ?? []
-    return host === hostname && (listed === undefined ? given === '80' || given === '443' : listed === given)
+    // A name may be public: `guardedLookup` decides by its addresses.
+    if (each === outboundWords.public) return isIP(bare(hostname)) === 0 || isPublic(bare(hostname))
+    const [, host = '', listed] = /^(.*?)(?::(\d+))?$/.exec(each) ?? []
+    const isHost =
+      host === hostname || (host.includes('/') && createAddressSet([host]).includes(bare(hostname)))
+    return isHost && (listed === undefined ? given === '80' || given === '443' : listed === given)
   })
 }
 
-/** Addresses at which clouds answer with credentials of the machine, beside those of the link. */
-const metadata = ['[fd00:ec2::254]', '100.100.100.200', '168.63.129.16', '192.0.0.192']
-
 /** Why a host is never reached, even if it is listed; undefined for any other host. @param hostname as a URL has it */
 export function neverReached(hostname: string): string | undefined {
-  const address = hostname.replace(/^\[|\]$/g, '')
-  if (isIP(address) === 0 || (kindOf(address) !== 'link-local' && !metadata.includes(hostname)))
-    return undefined
+  const address = bare(hostname)
+  if (isIP(address) === 0 || !['link-local', 'metadata'].includes(kindOf(address))) return undefined
   return `${hostname} is a link-local or metadata address, which services never reach`
 }
+
+const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '')
+const isPublic = (address: string): boolean => kindOf(address) === 'public'
 
 /** Refuses a call of a service. @param why what the function's fetch throws */
 export const refuseCall = (response: ServerResponse, why: string): void => {
@@ -108,15 +113,11 @@ function passOn(request: IncomingMessage, response: ServerResponse, url: URL, re
 /** @throws TypeError for a method or header that Node does not send */
 function send(request: IncomingMessage, url: URL, resolve: Resolve): ClientRequest {
   const start = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
-  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const host = bare(url.hostname)
   const outgoing = start({
     host,
     ...(isIP(host) === 0 && { servername: host }),
-    lookup: guardedLookup(
-      (address) => kindOf(address) === 'public',
-      resolve,
-      'list the address itself if it is meant',
-    ),
+    lookup: guardedLookup(isPublic, resolve, 'list the address itself if it is meant'),
     port: url.port || (url.protocol === 'https:' ? 443 : 80),
     path: url.pathname + url.search,
     method: request.method,

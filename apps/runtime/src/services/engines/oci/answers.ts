@@ -31,7 +31,9 @@ export const networks = z.array(z.object({ Id: z.string(), Name: z.string(), Lab
 
 /** The addresses of a network. */
 export const network = z.object({
-  IPAM: z.object({ Config: z.array(z.object({ Subnet: z.string() })).nullish() }),
+  IPAM: z.object({
+    Config: z.array(z.object({ Subnet: z.string(), Gateway: z.string().optional() })).nullish(),
+  }),
 })
 
 export const volumes = z.object({

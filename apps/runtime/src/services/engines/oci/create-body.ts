@@ -71,6 +71,7 @@ export interface Description {
   readonly isPublished: boolean
   /** It is in the network of the device. */
   readonly isOfDevice?: true
+  readonly hasWayOut: boolean
   /** Folder on this device with the files of its secrets. */
   readonly secretsFolder: string | undefined
   readonly given: Given
@@ -101,7 +102,7 @@ export function createBody(description: Description, secret: Buffer): CreateBody
     ],
     Hostname: hostNameOf(plan),
     ...programOf(description),
-    ExposedPorts: { [`${port}/tcp`]: {} },
+    ExposedPorts: Object.fromEntries(exposedPorts(description).map((each) => [each, {}])),
     HostConfig: hostConfig(description),
   }
   const proof = createHmac('sha256', secret)
@@ -118,6 +119,14 @@ export function createBody(description: Description, secret: Buffer): CreateBody
     },
   }
 }
+
+/** Ports that the runtime connects to: that of the gateway, and those of MCM.PORTS. */
+const exposedPorts = ({ port, plan: { settings } }: Pick<Description, 'port' | 'plan'>): string[] => [
+  ...new Set([
+    `${port}/tcp`,
+    ...settings['MCM.PORTS'].map(({ target, protocol }) => `${target}/${protocol}`),
+  ]),
+]
 
 /** The label of the users of a container, for it and for its volumes. */
 export const usersLabels = (users: Users): Readonly<Record<string, string>> =>
@@ -164,7 +173,8 @@ const inMemory = ({ isPodman }: EngineTraits): readonly string[] =>
   isPodman ? memoryFolders : memoryFolders.filter((each) => each !== '/var/run')
 
 function hostConfig(description: Description): object {
-  const { plan, port, folder, network, isPublished, isOfDevice, volumes, users, traits, config } = description
+  const { plan, folder, network, isPublished, isOfDevice, hasWayOut, volumes, users, traits, config } =
+    description
   const { secretsFolder, given } = description
   const { settings } = plan
   const isReadOnly = settings['MCM.ROOT'] === 'read-only'
@@ -192,11 +202,19 @@ function hostConfig(description: Description): object {
     ...(network !== undefined && { NetworkMode: network }),
     ...(isOfDevice && { NetworkMode: 'host' }),
     Sysctls: sysctlsOf(description),
-    ...(isPublished && { PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } }),
+    ...(isPublished && {
+      PortBindings: Object.fromEntries(
+        exposedPorts(description).map((each) => [each, [{ HostIp: '127.0.0.1', HostPort: '' }]]),
+      ),
+    }),
     // Read-only: a program can still connect to the socket, and cannot replace it.
     Binds: [
       `${folder}:${hostFolder}:ro`,
-      ...ownFileMounts(folder, { hasOwnNetwork: network !== undefined, isPodman: traits.isPodman }),
+      ...ownFileMounts(folder, {
+        hasOwnNetwork: network !== undefined,
+        hasWayOut,
+        isPodman: traits.isPodman,
+      }),
       ...(secretsFolder === undefined ? [] : [`${secretsFolder}:${secretsTarget}:ro`]),
       ...(isOfDevice ? [sysOfDevice] : []),
       ...mountSpecs(given),

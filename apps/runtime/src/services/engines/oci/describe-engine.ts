@@ -7,7 +7,8 @@ import { canGive } from './given.ts'
 import type { HostGuard } from './host-guard.ts'
 import { rangesHint } from './id-ranges.ts'
 import { canOpenOutput } from './open-output.ts'
-import { layersOf } from './profile.ts'
+import type { Outbound } from './outbound/outbound.ts'
+import { layersOf, outboundLayer } from './profile.ts'
 import type { UsersOf } from './users.ts'
 
 /** By its socket: engines answer this API under each other's names. */
@@ -21,6 +22,9 @@ const outputHint =
 
 const givenHint =
   'Containers get no devices and no folders of the device (MCM.DEVICES, MCM.MOUNTS): for that, the runtime needs to run as root, with Podman as root.'
+
+const closedHint = (why: string): string =>
+  `Containers connect to no address by themselves, and reach MCM.OUTBOUND through their socket only: ${why}. For ordinary connections, run the runtime and Podman as root, with iptables and nftables.`
 
 /** How the engine gets user namespaces for containers. */
 const usersHint = ({ isPodman }: EngineTraits): string =>
@@ -37,6 +41,7 @@ export async function describeEngine(
   socket: string,
   { missing }: HostGuard,
   users: UsersOf,
+  outbound: Pick<Outbound, 'missing'>,
 ): Promise<EngineReport> {
   try {
     const api = findEngine(socket)
@@ -45,6 +50,7 @@ export async function describeEngine(
     const version = traits.version && `${nameOf(api.socketPath)} ${traits.version}`
     const detail = `${api.socketPath}, version ${traits.version}${isRootless ? ', rootless' : ''}`
     const kind = users.usual(traits)
+    const closed = outbound.missing(traits)
     const hints = [
       ...(missing === undefined || isRootless
         ? []
@@ -52,12 +58,16 @@ export async function describeEngine(
       ...(kind === 'device' ? [usersHint(traits)] : []),
       ...(kind === 'own' && !canOpenOutput() ? [outputHint] : []),
       ...(canGive(traits) ? [] : [givenHint]),
+      ...(closed === undefined ? [] : [closedHint(closed)]),
     ]
     return {
       available: true,
       ...(version && { version }),
       detail,
-      isolation: [...layersOf({ kind }, 'root', traits, readSettings({}))],
+      isolation: [
+        ...layersOf({ kind }, 'root', traits, readSettings({})),
+        ...(closed === undefined ? [outboundLayer] : []),
+      ],
       hints,
     }
   } catch (cause) {

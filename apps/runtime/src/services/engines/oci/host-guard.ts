@@ -15,6 +15,14 @@ const tools = ['/usr/sbin/iptables', '/sbin/iptables', '/usr/bin/iptables']
 /** Seconds to wait for another program that changes the table. */
 const lockSeconds = '10'
 
+/** Something on this device that the containers of a network may connect to. */
+export interface Exception {
+  /** IPv4 address of this device. */
+  readonly to: string
+  readonly protocol: 'tcp' | 'udp'
+  readonly port: number
+}
+
 export interface HostGuard {
   /** Why there is no protection, for people; undefined where there is. */
   readonly missing: string | undefined
@@ -26,7 +34,9 @@ export interface HostGuard {
    * @throws RpcError `engine_unavailable` if the packet filter fails
    */
   protect(network: string, subnet: string): Promise<void>
-  /** Removes the rule of a network. @throws Error if the packet filter fails */
+  /** Lets a protected network connect to something on this device. @throws RpcError as `protect` */
+  except(network: string, exceptions: readonly Exception[]): Promise<void>
+  /** Removes the rules of a network. @throws Error if the packet filter fails */
   release(network: string): Promise<void>
   /** Removes rules that an earlier run left, but for those of networks that are still there. @param prefix of names of networks */
   releaseOthers(prefix: string, networks: readonly string[]): Promise<void>
@@ -35,6 +45,66 @@ export interface HostGuard {
 
 const run = (program: string, args: readonly string[]) =>
   promisify(execFile)(program, args, { timeout: 30_000 })
+
+interface Guarded {
+  readonly subnet: string
+  readonly exceptions: readonly Exception[]
+}
+
+const ruleOf = (network: string, subnet: string): readonly string[] => [
+  ...['INPUT', '-s', subnet, '-m', 'conntrack', '--ctstate', 'NEW'],
+  ...['-m', 'comment', '--comment', network, '-j', 'REJECT'],
+]
+
+const exceptionOf = (
+  network: string,
+  subnet: string,
+  { to, protocol, port }: Exception,
+): readonly string[] => [
+  ...['INPUT', '-s', subnet, '-d', to, '-p', protocol, '--dport', String(port)],
+  ...['-m', 'comment', '--comment', network, '-j', 'ACCEPT'],
+]
+
+/** A rule of a network, as the packet filter lists it. */
+interface Listed {
+  readonly network: string
+  readonly isException: boolean
+  readonly args: readonly string[]
+}
+
+function readRule(line: string): Listed | undefined {
+  const network = /--comment "?([\w-]+)"? /.exec(line)?.[1]
+  if (network === undefined || !line.startsWith('-A ')) return undefined
+  const args = line.slice('-A '.length).replaceAll('"', '').split(' ')
+  return { network, isException: line.endsWith('-j ACCEPT'), args }
+}
+
+const failed = (cause: Error): RpcError =>
+  new RpcError(
+    'engine_unavailable',
+    `the device cannot be protected from the network of the container: ${cause.message.slice(0, 300)}`,
+    { cause, hint: 'Check that "iptables -S INPUT" works on the device.' },
+  )
+
+/** The table of the packet filter. @param tool path of iptables */
+function createTable(tool: string) {
+  const call = async (...args: readonly string[]) => (await run(tool, ['-w', lockSeconds, ...args])).stdout
+  return {
+    call,
+    isThere: (rule: readonly string[]) =>
+      call('-C', ...rule).then(
+        () => true,
+        () => false,
+      ),
+    /** Removes rules of networks, also of an earlier run. */
+    async removeListed(isUnwanted: (rule: Listed) => boolean): Promise<void> {
+      for (const line of (await call('-S', 'INPUT')).split('\n')) {
+        const rule = readRule(line)
+        if (rule && isUnwanted(rule)) await call('-D', ...rule.args)
+      }
+    },
+  }
+}
 
 /** A guard that protects where this process may change the packet filter: as root, with iptables. */
 export function createHostGuard(): HostGuard {
@@ -45,25 +115,26 @@ export function createHostGuard(): HostGuard {
     : tool === undefined
       ? `there is no iptables at ${tools.join(', ')}`
       : undefined
-  const subnets = new Map<string, string>()
-  const call = async (...args: readonly string[]) => (await run(tool!, ['-w', lockSeconds, ...args])).stdout
-  const rule = (network: string, subnet: string) => [
-    ...['INPUT', '-s', subnet, '-m', 'conntrack', '--ctstate', 'NEW'],
-    ...['-m', 'comment', '--comment', network, '-j', 'REJECT'],
-  ]
-  const remove = (network: string, subnet: string) => call('-D', ...rule(network, subnet))
+  const guarded = new Map<string, Guarded>()
+  const { call, isThere, removeListed } = createTable(tool ?? '')
 
-  async function ensure(network: string, subnet: string): Promise<void> {
-    const isThere = await call('-C', ...rule(network, subnet)).then(
-      () => true,
-      () => false,
-    )
-    if (!isThere) await call('-I', ...rule(network, subnet))
+  async function ensure(network: string, { subnet, exceptions }: Guarded): Promise<void> {
+    const rule = ruleOf(network, subnet)
+    const isProtected = await isThere(rule)
+    if (!isProtected) await call('-I', ...rule)
+    for (const each of exceptions) {
+      const exception = exceptionOf(network, subnet, each)
+      const isExcepted = await isThere(exception)
+      if (isExcepted && isProtected) continue
+      // It counts only before the rule that refuses everything.
+      if (isExcepted) await call('-D', ...exception)
+      await call('-I', ...exception)
+    }
   }
 
   async function checkAll(): Promise<void> {
-    for (const [network, subnet] of subnets)
-      await ensure(network, subnet).catch((cause) => reportFailure('oci.guard', cause))
+    for (const [network, one] of guarded)
+      await ensure(network, one).catch((cause) => reportFailure('oci.guard', cause))
   }
   const checking = setInterval(safely('oci.guard', checkAll), checkMs).unref()
 
@@ -75,29 +146,33 @@ export function createHostGuard(): HostGuard {
       try {
         // A rule for less would refuse connections of others.
         if (!(bits >= 12)) throw new Error(`its subnet is ${JSON.stringify(subnet)}`)
-        await ensure(network, subnet)
+        await ensure(network, { subnet, exceptions: [] })
       } catch (cause) {
-        throw new RpcError(
-          'engine_unavailable',
-          `the device cannot be protected from the network of the container: ${(cause as Error).message.slice(0, 300)}`,
-          { cause, hint: 'Check that "iptables -S INPUT" works on the device.' },
-        )
+        throw failed(cause as Error)
       }
-      subnets.set(network, subnet)
+      guarded.set(network, { subnet, exceptions: [] })
+    },
+    async except(network, exceptions) {
+      const { subnet } = guarded.get(network) ?? {}
+      if (missing !== undefined || subnet === undefined) return
+      try {
+        await removeListed((each) => each.network === network && each.isException)
+        await ensure(network, { subnet, exceptions })
+      } catch (cause) {
+        throw failed(cause as Error)
+      }
+      guarded.set(network, { subnet, exceptions })
     },
     async release(network) {
-      const subnet = subnets.get(network)
-      subnets.delete(network)
-      if (subnet !== undefined) await remove(network, subnet)
+      const one = guarded.get(network)
+      guarded.delete(network)
+      if (!one) return
+      for (const each of one.exceptions) await call('-D', ...exceptionOf(network, one.subnet, each))
+      await call('-D', ...ruleOf(network, one.subnet))
     },
     async releaseOthers(prefix, networks) {
       if (missing !== undefined) return
-      for (const line of (await call('-S', 'INPUT')).split('\n')) {
-        const network = /--comment "?([\w-]+)"? /.exec(line)?.[1] ?? ''
-        const subnet = / -s (\S+) /.exec(line)?.[1]
-        if (network.startsWith(prefix) && subnet !== undefined && !networks.includes(network))
-          await remove(network, subnet)
-      }
+      await removeListed(({ network }) => network.startsWith(prefix) && !networks.includes(network))
     },
     close: () => clearInterval(checking),
   }

@@ -61,6 +61,7 @@ async function* readBlob(name: string): AsyncGenerator<Buffer> {
 const guard = {
   missing: 'not in this test',
   protect: async () => undefined,
+  except: async () => undefined,
   release: async () => undefined,
   releaseOthers: async () => undefined,
   close: () => undefined,
@@ -75,6 +76,7 @@ const plan = (env: Record<string, string> = {}): Plan => ({
   id: 'client-service',
   key: 'account/client/service',
   dataKey: 'account/client/service',
+  asking: { accountId: 'account', clientId: 'client', name: 'service', image: 'image' },
   revision: 1,
   content: {
     kind: 'oci',

@@ -44,6 +44,7 @@ const follow = (isNew: boolean) =>
     name: 'c',
     plan: { settings: readSettings({}), log: () => undefined } as unknown as Plan,
     upstream: { host: '127.0.0.1', port: 1 },
+    portOf: () => undefined,
     stopSignal: 'SIGTERM',
     healthCommand: undefined,
     isolation: [],

@@ -18,6 +18,7 @@ export interface RunningContainer {
   readonly name: string
   readonly plan: Plan
   readonly upstream: TcpUpstream
+  readonly portOf: NonNullable<Instance['portOf']>
   readonly stopSignal: string
   /** Command that checks its health. */
   readonly healthCommand: readonly string[] | undefined
@@ -81,6 +82,7 @@ export function followContainer(container: RunningContainer): OciInstance {
   })
   return {
     upstream,
+    portOf: container.portOf,
     outlivesRuntime: true,
     isolation,
     ended,

@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto'
 import { BlockList, isIPv4 } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { RpcError } from '@selvedge/protocol'
+import { type PortMapping, RpcError } from '@selvedge/protocol'
 import type { Plan, TcpUpstream } from '../engine.ts'
 import * as answers from './answers.ts'
 import { labels } from './create-body.ts'
@@ -22,6 +22,8 @@ export interface Reach {
   readonly isPublished: boolean
   /** Whether it is in the network of the device, and listens there itself. */
   readonly isOfDevice?: true
+  /** Whether its packets leave the device: only with rules that limit them (`outbound`). */
+  readonly hasWayOut: boolean
 }
 
 /**
@@ -32,11 +34,13 @@ export const reachOf = (
   name: string,
   { settings }: Plan,
   { isRootless }: Pick<EngineTraits, 'isRootless'>,
+  hasWayOut: boolean,
 ): Reach => {
-  if (settings['MCM.NETWORK'] === 'host') return { network: undefined, isPublished: false, isOfDevice: true }
+  if (settings['MCM.NETWORK'] === 'host')
+    return { network: undefined, isPublished: false, hasWayOut: false, isOfDevice: true }
   return settings['MCM.NETWORK'] === 'open'
-    ? { network: undefined, isPublished: true }
-    : { network: name, isPublished: isRootless }
+    ? { network: undefined, isPublished: true, hasWayOut: false }
+    : { network: name, isPublished: isRootless, hasWayOut }
 }
 
 /**
@@ -50,30 +54,59 @@ const interfaceOf = (name: string, owner: string): string =>
 const attempts = 5
 
 /** Replaces the network of a container: another program may have prepared the one that exists. */
-export async function createNetwork(api: EngineApi, name: string, owner: string): Promise<void> {
+export async function createNetwork(
+  api: EngineApi,
+  name: string,
+  owner: string,
+  hasWayOut = false,
+): Promise<void> {
   await removeNetwork(api, name)
-  const body = {
-    Name: name,
-    Driver: 'bridge',
-    Internal: true,
-    CheckDuplicate: true,
-    Options: { 'com.docker.network.bridge.name': interfaceOf(name, owner) },
-    Labels: { [labels.owner]: owner },
-  }
+  const [path, body] = hasWayOut ? openNetwork(name, owner) : internalNetwork(name, owner)
   for (let left = attempts; ; left--) {
     try {
-      return await api.send('POST', '/networks/create', body)
+      return await api.send('POST', path, body)
     } catch (cause) {
       if (left === 1 || !(cause instanceof EngineError && cause.hasRaced)) throw cause
     }
   }
 }
 
+const internalNetwork = (name: string, owner: string): [path: string, body: object] => [
+  '/networks/create',
+  {
+    Name: name,
+    Driver: 'bridge',
+    Internal: true,
+    CheckDuplicate: true,
+    Options: { 'com.docker.network.bridge.name': interfaceOf(name, owner) },
+    Labels: { [labels.owner]: owner },
+  },
+]
+
+/** By the API of Podman: by the other one, a network with a way out has a name server of the engine. */
+const openNetwork = (name: string, owner: string): [path: string, body: object] => [
+  '/libpod/networks/create',
+  {
+    name,
+    driver: 'bridge',
+    network_interface: interfaceOf(name, owner),
+    internal: false,
+    ipv6_enabled: false,
+    dns_enabled: false,
+    labels: { [labels.owner]: owner },
+  },
+]
+
 export const removeNetwork = (api: EngineApi, name: string): Promise<void> =>
   api.send('DELETE', `/networks/${name}`).catch(ignoreMissing) as Promise<void>
 
-/** Keeps the containers of a network from programs of this device. @throws as {@link HostGuard.protect} */
-export async function protectFrom(api: EngineApi, guard: HostGuard, name: string): Promise<void> {
+/**
+ * Keeps the containers of a network from programs of this device.
+ *
+ * @returns the address of this device in it
+ * @throws as {@link HostGuard.protect}
+ */
+export async function protectFrom(api: EngineApi, guard: HostGuard, name: string): Promise<string> {
   const { IPAM } = await api.read(`/networks/${name}`, answers.network)
   // IPv6 is turned off in the container.
   const subnets = (IPAM.Config ?? []).filter(({ Subnet }) => !Subnet.includes(':'))
@@ -83,6 +116,7 @@ export async function protectFrom(api: EngineApi, guard: HostGuard, name: string
       `the network of the container has ${subnets.length} IPv4 subnets; expected 1`,
     )
   await guard.protect(name, subnets[0]!.Subnet)
+  return subnets[0]!.Gateway ?? ''
 }
 
 /** Removes the networks of this runtime that no container uses. @returns the names of those that stay */
@@ -108,11 +142,11 @@ export async function removeUnusedNetworks(api: EngineApi, owner: string): Promi
 export function upstreamOf(
   { NetworkSettings }: answers.Inspected,
   { network, isPublished, isOfDevice }: Reach,
-  port: number,
+  { target: port, protocol }: Pick<PortMapping, 'target' | 'protocol'>,
 ): TcpUpstream {
   if (isOfDevice) return { host: '127.0.0.1', port }
   if (network === undefined || isPublished) {
-    const published = Number(NetworkSettings.Ports?.[`${port}/tcp`]?.[0]?.HostPort)
+    const published = Number(NetworkSettings.Ports?.[`${port}/${protocol}`]?.[0]?.HostPort)
     if (published > 0 && published < 65_536) return { host: '127.0.0.1', port: published }
     throw new EngineError(500, 'it did not publish the port')
   }

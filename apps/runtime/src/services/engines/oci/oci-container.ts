@@ -1,10 +1,11 @@
 /** The container of one plan in an engine of the Docker Engine API: prepares, creates, follows and removes it. */
+import { isIPv4 } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError } from '@selvedge/protocol'
 import { reportFailure } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
-import type { Plan } from '../engine.ts'
+import type { Instance, Plan, TcpUpstream } from '../engine.ts'
 import * as answers from './answers.ts'
 import { type CreateBody, createBody, labels, usersLabels } from './create-body.ts'
 import { expectFreePort } from './device-port.ts'
@@ -25,8 +26,10 @@ import {
 import { followContainer, type OciInstance } from './instance.ts'
 import { openLabelSecret } from './label-secret.ts'
 import { createNetwork, protectFrom, type Reach, reachOf, removeNetwork, upstreamOf } from './networks.ts'
-import { openOutput } from './open-output.ts'
-import { layersOf, type Users } from './profile.ts'
+import { initContainer, openOutput } from './open-output.ts'
+import type { Destinations } from './outbound/destinations.ts'
+import type { Outbound } from './outbound/outbound.ts'
+import { layersOf, outboundLayer, type Users } from './profile.ts'
 import { openSecretFiles, type SecretFiles, secretsFolder } from './secret-files.ts'
 import { openSocketFolder, type SocketFolder } from './socket-folder.ts'
 import { type UsersOf, usersIn } from './users.ts'
@@ -48,6 +51,7 @@ export interface OciHost {
   readonly traitsOf: TraitsOf
   readonly users: UsersOf
   readonly disk: DiskWatch
+  readonly outbound: Outbound
 }
 
 /** What a container is to be, before it is created. */
@@ -57,6 +61,8 @@ interface Prepared {
   readonly traits: EngineTraits
   readonly users: Users
   readonly reach: Reach
+  /** Where its packets may lead; undefined without a way out. */
+  readonly destinations: Destinations | undefined
   readonly port: number
   readonly volumes: Volumes
   readonly config: ImageConfig
@@ -136,7 +142,7 @@ async function adoptPrepared(
     // Its users are part of what is proven.
     const { Labels } = prepared.body(own)
     if (found.Config.Labels[labels.proof] === Labels[labels.proof]) {
-      await protect(host, api, prepared.reach)
+      await limit(host, prepared, plan, await protect(host, api, prepared.reach))
       plan.log('runtime', 'it went on while the runtime was away')
       return await follow(host, prepared, plan, own, false)
     }
@@ -204,7 +210,8 @@ async function prepare(
   const config: ImageConfig = await readImageConfig(blobs, plan)
   const port = portOf(plan, config)
   const volumes = volumesOf(plan, config, owner)
-  const reach = reachOf(name, plan, traits)
+  const destinations = host.outbound.destinationsOf(plan, traits)
+  const reach = reachOf(name, plan, traits, destinations !== undefined)
   const image = images.tagOf(plan)
   const secret = () => openLabelSecret(join(host.state, 'oci-secret'))
   const own = [host.state, dirname(host.state), api.socketPath, traits.folder ?? host.state]
@@ -216,6 +223,7 @@ async function prepare(
     users,
     name,
     reach,
+    destinations,
     port,
     volumes,
     config,
@@ -227,9 +235,31 @@ async function prepare(
   }
 }
 
-/** The networks of an engine without root are in a namespace of their own, in which no program of the device listens. */
-async function protect({ guard }: OciHost, api: EngineApi, { network, isPublished }: Reach): Promise<void> {
-  if (network !== undefined && !isPublished) await protectFrom(api, guard, network)
+/**
+ * The networks of an engine without root are in a namespace of their own, in which no program of the device listens.
+ *
+ * @returns the address of the device in the network of the container, or ""
+ */
+async function protect({ guard }: OciHost, api: EngineApi, { network, isPublished }: Reach): Promise<string> {
+  return network !== undefined && !isPublished ? protectFrom(api, guard, network) : ''
+}
+
+/** Sets the rules for the packets of a container that is initialized or runs. @param gateway address of the device in its network */
+async function limit(
+  { outbound }: OciHost,
+  { api, name, destinations }: Prepared,
+  plan: Plan,
+  gateway: string,
+): Promise<void> {
+  if (!destinations) return
+  const { NetworkSettings } = await api.read(`/containers/${name}/json`, answers.inspected)
+  const address = NetworkSettings.Networks?.[name]?.IPAddress ?? ''
+  if (!isIPv4(gateway) || !isIPv4(address))
+    throw new RpcError(
+      'engine_unavailable',
+      `the network of the container has no usable addresses: ${JSON.stringify([gateway, address]).slice(0, 200)}`,
+    )
+  await outbound.limit({ api, name, gateway, address }, destinations, plan)
 }
 
 async function create(host: OciHost, prepared: Prepared, plan: Plan, own: OwnFolder): Promise<void> {
@@ -242,15 +272,23 @@ async function create(host: OciHost, prepared: Prepared, plan: Plan, own: OwnFol
     await api.send('POST', '/volumes/create', { Name: volume.name, Labels: volumeLabels })
   }
   if (reach.isOfDevice) await expectFreePort(prepared.port)
-  if (reach.network !== undefined) await createNetwork(api, reach.network, owner)
-  await protect(host, api, reach)
+  if (reach.network !== undefined) await createNetwork(api, reach.network, owner, reach.hasWayOut)
+  const gateway = await protect(host, api, reach)
   await api.send('POST', `/containers/create?name=${name}`, prepared.body(own))
+  // Before its program runs: it has its process and its network from here on.
+  if (reach.hasWayOut || users.kind === 'own') await initContainer(api, name, reach.hasWayOut)
   if (users.kind === 'own') await openOutput(api, name)
   await verifyGiven(api, name, prepared.given)
+  await limit(host, prepared, plan, gateway)
   await api.send('POST', `/containers/${name}/start`)
 }
 
-async function discard({ guard, images }: OciHost, { api, name }: Prepared, own: OwnFolder): Promise<void> {
+async function discard(
+  { guard, images, outbound }: OciHost,
+  { api, name }: Prepared,
+  own: OwnFolder,
+): Promise<void> {
+  outbound.release(name)
   await own.close()
   await removeNetwork(api, name).catch(() => undefined)
   await guard.release(name).catch((cause) => reportFailure('oci.guard', cause))
@@ -273,16 +311,35 @@ async function follow(
     name,
     plan,
     // If it has exited already, the caller needs the reason and not an address.
-    upstream: found.State.Running ? upstreamOf(found, reach, port) : { host: '127.0.0.1', port: 0 },
+    upstream: found.State.Running
+      ? upstreamOf(found, reach, { target: port, protocol: 'tcp' })
+      : { host: '127.0.0.1', port: 0 },
+    portOf: portsIn(found, reach, plan),
     stopSignal: stopSignalOf(plan, prepared.config),
     healthCommand: healthCommandOf(plan, prepared.config),
-    isolation: layersOf(users, userOf(plan, prepared.config), traits, plan.settings),
+    isolation: [
+      ...layersOf(users, userOf(plan, prepared.config), traits, plan.settings),
+      ...(reach.hasWayOut ? [outboundLayer] : []),
+    ],
     watchDisk: (onFull) => host.disk.watch({ api, name, maxBytes, volumes: ofImage, onFull }),
     isNew,
     renewFiles: own.secrets && (() => own.secrets?.replace(plan.secrets?.() ?? [])),
     remove: async () => void (await removeContainer(api, name)),
     release: () => discard(host, prepared, own),
   })
+}
+
+/** Where the ports of MCM.PORTS are. */
+function portsIn(
+  found: answers.Inspected,
+  reach: Reach,
+  { settings }: Plan,
+): NonNullable<Instance['portOf']> {
+  const mappings = found.State.Running ? settings['MCM.PORTS'] : []
+  const upstreams = new Map<string, TcpUpstream>(
+    mappings.map((each) => [`${each.target}/${each.protocol}`, upstreamOf(found, reach, each)]),
+  )
+  return ({ target, protocol }) => upstreams.get(`${target}/${protocol}`)
 }
 
 /** What the engine or the device lacks is not the fault of the container, and passes. */

@@ -2,6 +2,7 @@
 import { realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
+import type { AllowedNetworks } from '../../allowed/allowed.ts'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, Plan } from '../engine.ts'
 import * as answers from './answers.ts'
@@ -17,6 +18,8 @@ import { type SubordinateFiles, systemFiles } from './id-ranges.ts'
 import { declaresVolumes, readImageConfig } from './image-config.ts'
 import { removeUnusedNetworks } from './networks.ts'
 import { adoptContainer, type OciHost, removeContainer, startContainer } from './oci-container.ts'
+import { createOutbound } from './outbound/outbound.ts'
+import { createAsk } from './outbound/resolver.ts'
 import { removeOtherFiles } from './secret-files.ts'
 import { createUsersOf } from './users.ts'
 import { shortHash } from './volumes.ts'
@@ -27,6 +30,10 @@ export interface OciEngineParts {
   /** Socket of the engine; empty: the first that is found. */
   readonly socket: string
   readonly blobs: Blobs
+  /** Networks that are not public, and that containers may connect to. */
+  readonly allowed?: AllowedNetworks
+  /** Addresses of name servers for containers; without: those of the device. */
+  readonly nameServers?: readonly string[]
   /** For tests. */
   readonly guard?: HostGuard
   /** Where the user IDs for containers are listed; for tests. */
@@ -40,8 +47,16 @@ const usesAlone = ({ settings }: Plan): boolean =>
 const filter = (label: string, value: string): string =>
   encodeURIComponent(JSON.stringify({ label: [`${label}=${value}`] }))
 
-export function createOciEngine(parts: OciEngineParts): Engine {
-  const { state, socket, blobs, guard = createHostGuard(), subordinates = systemFiles } = parts
+function createHost(parts: OciEngineParts): OciHost {
+  const {
+    state,
+    socket,
+    blobs,
+    guard = createHostGuard(),
+    subordinates = systemFiles,
+    allowed = () => [],
+    nameServers = [],
+  } = parts
   const folder = join(realpathSync(state), 'oci')
   const owner = shortHash(realpathSync(state))
   const images = createEngineImages(`localhost/selvedge-${owner}`, blobs)
@@ -54,7 +69,26 @@ export function createOciEngine(parts: OciEngineParts): Engine {
     return traits
   }
   const disk = createDiskWatch({ folder: () => engineFolder })
-  const host: OciHost = { state, folder, owner, socket, blobs, guard, images, traitsOf, users, disk }
+  const outbound = createOutbound({ guard, allowed, ask: createAsk(nameServers) })
+  return {
+    state,
+    folder,
+    owner,
+    socket,
+    blobs,
+    guard,
+    images,
+    traitsOf,
+    users,
+    disk,
+    outbound,
+  }
+}
+
+export function createOciEngine(parts: OciEngineParts): Engine {
+  const { socket } = parts
+  const host = createHost(parts)
+  const { owner, guard, images, users, disk, outbound, folder, blobs } = host
 
   return {
     async start(plan) {
@@ -97,12 +131,13 @@ export function createOciEngine(parts: OciEngineParts): Engine {
     },
     async close(isReplaced) {
       guard.close()
+      outbound.close()
       disk.close()
       // Containers that continue have mounted it.
       if (isReplaced) return
       rmSync(folder, { recursive: true, force: true })
       removeOtherFiles(owner, new Set())
     },
-    describe: () => describeEngine(socket, guard, users),
+    describe: () => describeEngine(socket, guard, users, outbound),
   }
 }

@@ -7,17 +7,29 @@ import { chmodSync, statSync } from 'node:fs'
 import * as answers from './answers.ts'
 import type { EngineApi } from './engine-api.ts'
 
+/**
+ * Makes the process of a container without starting its program.
+ *
+ * @param isNeeded whether the start fails without it; else an engine that cannot do it is no failure here
+ */
+export async function initContainer(api: EngineApi, name: string, isNeeded: boolean): Promise<void> {
+  if (!isNeeded && !canOpenOutput()) return
+  await api.send('POST', `/libpod/containers/${name}/init`).catch((cause) => {
+    // What the engine lacks stops the start itself, with a reason.
+    if (isNeeded) throw cause
+  })
+}
+
 export const canOpenOutput = (): boolean => process.getuid?.() === 0
 
 /**
- * To be called between the creation of a container and its start. An engine or a device where that fails runs the container without.
+ * To be called between `initContainer` and the start. An engine or a device where that fails runs the container without.
  *
  * @param name of the container
  */
 export async function openOutput(api: EngineApi, name: string): Promise<void> {
   if (!canOpenOutput()) return
   try {
-    await api.send('POST', `/libpod/containers/${name}/init`)
     const { State } = await api.read(`/containers/${name}/json`, answers.inspected)
     if (!State.Pid) return
     for (const each of [1, 2]) {

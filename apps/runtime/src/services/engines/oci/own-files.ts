@@ -5,9 +5,10 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Plan } from '../engine.ts'
+import { nameServer } from './outbound/rules.ts'
 
 /** Names of the files in the folder of an instance. */
-export const ownFileNames = ['hosts', 'hostname', 'empty'] as const
+export const ownFileNames = ['hosts', 'hostname', 'empty', 'resolv.conf'] as const
 
 /** Where they are in the container. */
 export const ownFileTargets = [
@@ -38,6 +39,7 @@ export function writeOwnFiles(folder: string, plan: Plan): void {
     hosts: `127.0.0.1 localhost\n127.0.1.1 ${name}\n${hosts.join('')}`,
     hostname: `${name}\n`,
     empty: '',
+    'resolv.conf': `nameserver ${nameServer}\n`,
   }
   for (const each of ownFileNames) {
     writeFileSync(join(folder, each), contents[each])
@@ -49,14 +51,14 @@ export function writeOwnFiles(folder: string, plan: Plan): void {
 /**
  * The mounts of these files.
  *
- * @param hasOwnNetwork there it has no name server; in the network of the engine, that of the engine
+ * @param hasOwnNetwork there it has no name server, or that of the runtime; in the network of the engine, that of the engine
  */
 export const ownFileMounts = (
   folder: string,
-  { hasOwnNetwork, isPodman }: { hasOwnNetwork: boolean; isPodman: boolean },
+  { hasOwnNetwork, hasWayOut, isPodman }: { hasOwnNetwork: boolean; hasWayOut: boolean; isPodman: boolean },
 ): string[] => [
   `${folder}/hosts:/etc/hosts:ro`,
   `${folder}/hostname:/etc/hostname:ro`,
-  ...(hasOwnNetwork ? [`${folder}/empty:/etc/resolv.conf:ro`] : []),
+  ...(hasOwnNetwork ? [`${folder}/${hasWayOut ? 'resolv.conf' : 'empty'}:/etc/resolv.conf:ro`] : []),
   ...(isPodman ? [`${folder}/empty:/run/.containerenv:ro`] : []),
 ]

@@ -37,6 +37,9 @@ const usersLayer: Record<Users['kind'], readonly string[]> = {
 const capabilitiesLayer = ({ kind }: Pick<Users, 'kind'>, user: string): string =>
   isRoot(user) ? (kind === 'device' ? 'few capabilities' : 'default capabilities') : 'no capabilities'
 
+/** Of a container with a way out: the packet filter limits it. */
+export const outboundLayer = 'packet filter'
+
 /** The layers that hold a container. @param user that its program starts as */
 export function layersOf(
   users: Pick<Users, 'kind'>,
