@@ -35,7 +35,7 @@ const plan: Plan = {
   id: 'client-service',
   key: 'account/client/service',
   dataKey: 'account/client/service',
-  asking: { accountId: 'account', clientId: 'client', name: 'service', image: 'image' },
+  asking: { accountId: 'account', clientId: 'client', name: 'service', image: 'image', digest: 'sha256:00' },
   revision: 1,
   content,
   env: {},

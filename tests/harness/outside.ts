@@ -1,6 +1,7 @@
 /**
- * A network beyond this device, for containers that connect to it: a namespace with an address of a local network, public addresses and the
- * address of metadata services. Routes of this machine lead these addresses there, so no packet leaves the machine. Needs root.
+ * A network beyond this device, for containers that connect to it: a namespace with an address of a local network, public addresses and a
+ * link-local one, as metadata services have. Routes of this machine lead these addresses there, and to nowhere once the namespace has gone:
+ * no packet leaves the machine. Needs root.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,7 +21,11 @@ export interface Outside {
   remove(): void
 }
 
-export const metadataAddress = '169.254.169.254'
+/** Not the one that metadata services have. */
+export const linkLocalAddress = '169.254.77.77'
+
+/** Metric of routes that count only where there is no other one. */
+const last = '4000000000'
 
 function ip(...args: readonly string[]): void {
   const { status, stderr, error } = spawnSync('ip', args, { encoding: 'utf8' })
@@ -37,13 +42,16 @@ export function makeOutside(): Outside {
   const folder = mkdtempSync(join(tmpdir(), 'outside-'))
   writeFileSync(join(folder, 'index.html'), 'outside')
   const servers: ReturnType<typeof spawn>[] = []
+  const routed = [`25.77.${id}.0/24`, `${linkLocalAddress}/32`]
   const remove = () => {
     for (const each of servers) each.kill()
     spawnSync('ip', ['link', 'del', port])
     spawnSync('ip', ['netns', 'del', space])
+    for (const each of routed) spawnSync('ip', ['route', 'del', 'blackhole', each, 'metric', last])
     rmSync(folder, { recursive: true, force: true })
   }
   try {
+    for (const each of routed) ip('route', 'add', 'blackhole', each, 'metric', last)
     ip('netns', 'add', space)
     ip('link', 'add', port, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space)
     ip('addr', 'add', `${device}/24`, 'dev', port)
@@ -52,11 +60,10 @@ export function makeOutside(): Outside {
     ip('-n', space, 'link', 'set', 'lo', 'up')
     ip('-n', space, 'addr', 'add', `${local}/24`, 'dev', 'eth0')
     ip('-n', space, 'link', 'set', 'eth0', 'up')
-    for (const each of [...publicAddresses, metadataAddress])
+    for (const each of [...publicAddresses, linkLocalAddress])
       ip('-n', space, 'addr', 'add', `${each}/32`, 'dev', 'lo')
     ip('-n', space, 'route', 'add', 'default', 'via', device)
-    ip('route', 'add', `25.77.${id}.0/24`, 'via', local)
-    ip('route', 'replace', `${metadataAddress}/32`, 'via', local)
+    for (const each of routed) ip('route', 'add', each, 'via', local)
   } catch (cause) {
     remove()
     throw cause

@@ -1,9 +1,16 @@
 /** Every setting of the runtime. */
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { expectedRules, readDeviceRule, readMountRule, readNetworkRule } from '@selvedge/protocol'
+import {
+  expectedRules,
+  readAddressRule,
+  readDeviceRule,
+  readIpv4Range,
+  readMountRule,
+  readNetworkRule,
+  readPortRule,
+} from '@selvedge/protocol'
 import { type ConfigOf, daemonOptions, option } from '@selvedge/service-kit/config'
-import { isNameServer, isOutboundEntry, isPublishEntry } from './services/allowed/allowed.ts'
 
 export const runtimeOptions = {
   state: option.text(
@@ -133,19 +140,19 @@ export const runtimeOptions = {
     expectedRules.hostNetwork,
     'OCI containers that may use the network of the device with MCM.NETWORK "host", such as "service=my-project-avahi". There they reach all programs of the device on the loopback. Empty: no containers.',
   ),
-  'services.publish': option.entries(
-    isPublishEntry,
-    'expected entries such as "1883/tcp" or "account=<id> service=<id> 1883/tcp"; before the port: account=, project=, service= and image= with an ID',
-    'Ports of MCM.PORTS that OCI containers may open to the network, and privileged ports that they may open at all, each for all services or for those that its words name: "account=<id> project=<id> service=<id> image=<id> 1883/tcp". Empty: services open ports from 1024 on, to programs of the device.',
+  'services.publish': option.rules(
+    (text) => readPortRule(text) !== undefined,
+    expectedRules.publish,
+    'Ports of MCM.PORTS that OCI containers may open to the network, and privileged ports that they may open at all, each with the service, project or image, such as "1883/tcp service=my-project-broker". Empty: services open ports from 1024 on, to programs of the device.',
   ),
-  'services.outbound': option.entries(
-    isOutboundEntry,
-    'expected entries such as "10.1.2.0/24:502" or "account=<id> service=<id> 10.1.2.0/24"; before the network: account=, project=, service= and image= with an ID',
-    'IPv4 addresses and networks that are not public, and that OCI containers may connect to if their MCM.OUTBOUND lists them: "service=<id> 10.1.2.0/24:502"; without a port: all. Addresses of the device itself are listed one by one. Empty: no such address.',
+  'services.outbound': option.rules(
+    (text) => readAddressRule(text) !== undefined,
+    expectedRules.outbound,
+    'IPv4 addresses and networks that are not public, and that OCI containers may connect to if their MCM.OUTBOUND lists them, each with the service, project or image, such as "10.1.2.0/24:502 service=my-project-plc"; without a port: all. Addresses of the device itself need a rule each. Empty: no such address.',
   ),
-  'services.nameServers': option.entries(
-    isNameServer,
-    'expected IPv4 addresses, each with an optional port, such as 9.9.9.9 or 127.0.0.1:5353',
+  'services.nameServers': option.rules(
+    (text) => !text.includes('/') && readIpv4Range(text) !== undefined,
+    'IPv4 addresses, each with an optional port, such as 9.9.9.9 or 127.0.0.1:5353',
     'Name servers that answer for OCI containers with a way out. Empty: those of the device.',
   ),
   ...daemonOptions,

@@ -19,9 +19,11 @@ export {
   type Conditions,
   expectedRules,
   type GrantRule,
+  readAddressRule,
   readDeviceRule,
   readMountRule,
   readNetworkRule,
+  readPortRule,
 } from './mcm/grant-rules.ts'
 export * from './mcm/outbound.ts'
 export * from './mcm/paths.ts'

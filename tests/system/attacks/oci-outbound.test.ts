@@ -1,8 +1,9 @@
 /**
- * Hostile OCI containers that want out: past `MCM.OUTBOUND` to the device, its local network, other containers and metadata services, on a
+ * Hostile OCI containers that want out: past `MCM.OUTBOUND` to the device, its local network, other containers and link-local addresses, on a
  * real Podman. What is public here is in a namespace of the test: no packet leaves this machine.
  */
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, realpathSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -10,7 +11,7 @@ import type { TarEntry } from '../../harness/archives.ts'
 import { cgiImage } from '../../harness/cgi-image.ts'
 import { findProgram, needs } from '../../harness/installed.ts'
 import { type NameServer, startNameServer } from '../../harness/name-server.ts'
-import { makeOutside, metadataAddress, type Outside } from '../../harness/outside.ts'
+import { linkLocalAddress, makeOutside, type Outside } from '../../harness/outside.ts'
 import { type Podman, podmanNeeds, startPodman } from '../../harness/podman.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 
@@ -41,20 +42,27 @@ describe(
     let services: Services
     let outside: Outside
     let names: NameServer
-    let server: Server
+    let servers: Server[]
     let args: string[]
-    /** Port of a program of this device that listens on all addresses. */
-    let devicePort: number
-
-    beforeAll(async () => {
-      outside = makeOutside()
-      names = await startNameServer()
-      server = createServer((socket) => {
+    /** Port of a program of this device, at each of its addresses that the test made, and on the loopback. */
+    let devicePort = 0
+    async function listen(address: string): Promise<number> {
+      const server = createServer((socket) => {
         socket.on('error', () => undefined)
         socket.end('SECRET')
       })
-      await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve))
-      devicePort = (server.address() as AddressInfo).port
+      servers.push(server)
+      await once(server.listen(devicePort, address), 'listening')
+      return (server.address() as AddressInfo).port
+    }
+
+    beforeAll(async () => {
+      servers = []
+      outside = makeOutside()
+      names = await startNameServer()
+      devicePort = await listen(outside.device)
+      await listen(outside.devicePublic)
+      await listen('127.0.0.1')
       podman = await startPodman()
       args = [`--oci.socket=${podman.socket}`, `--services.nameServers=${names.at}`]
       services = await startServices({ args })
@@ -67,7 +75,7 @@ describe(
     afterAll(async () => {
       await services?.stop()
       await podman?.stop()
-      server?.close()
+      for (const each of servers) each.close()
       names?.close()
       outside?.remove()
     })
@@ -94,18 +102,19 @@ describe(
         .trim()
     const gatewayOf = (name: string) => addressOf(name).replace(/\d+$/, '1')
 
-    it('reaches public addresses by default, and neither the device, its network, metadata nor other containers', async () => {
+    it('reaches public addresses by default, and neither the device, its network, link-local addresses nor other containers', async () => {
       await deploy('victim', 'none')
       const victim = addressOf(containers()[0]!)
       const { run, isolation } = await deploy('default')
       expect(isolation).toContain('packet filter')
       const [address, other] = outside.publicAddresses
       const own = gatewayOf(containers().find((each) => addressOf(each) !== victim)!)
+      await listen(own)
       const text = await run(
         [
           `${ask(address, 80)} ${ask(other, 8080)} echo; echo closed;`,
           ask(outside.local, 80),
-          ask(metadataAddress, 80),
+          ask(linkLocalAddress, 80),
           ask(victim, 8080),
           ...[own, outside.device, outside.devicePublic, '127.0.0.1', '0.0.0.0'].map((each) =>
             ask(each, devicePort),
@@ -137,14 +146,14 @@ describe(
     it('gains nothing from a name that changes its address to one that is not public (DNS rebinding)', async () => {
       const [address] = outside.publicAddresses
       const { run, log } = await deploy('rebinding', 'rebind.test:80, api.test:80')
-      for (const target of [outside.local, metadataAddress, outside.device, '127.0.0.1', '192.0.2.53']) {
+      for (const target of [outside.local, linkLocalAddress, outside.device, '127.0.0.1', '192.0.2.53']) {
         names.names.set('rebind.test', [target])
         expect(await run(`${ask('rebind.test', 80)} ${ask(target, 80)}`)).not.toContain('outside')
       }
       expect(await log()).toContain('rebind.test resolves to')
-      names.names.set('api.test', [outside.local, address, metadataAddress])
+      names.names.set('api.test', [outside.local, address, linkLocalAddress])
       expect(await run(ask('api.test', 80))).toContain('outside')
-      expect(await run(`${ask(outside.local, 80)} ${ask(metadataAddress, 80)}`)).not.toContain('outside')
+      expect(await run(`${ask(outside.local, 80)} ${ask(linkLocalAddress, 80)}`)).not.toContain('outside')
     })
 
     it('cannot change the rules, nor its network, nor get a user namespace in which it could', async () => {
@@ -177,6 +186,7 @@ describe(
       expect(await run(ask('api.test', 80))).toContain('outside')
       const [name = ''] = containers()
       const gateway = gatewayOf(name)
+      await listen(gateway)
       await services.stack.runtime.stop('SIGKILL')
       const text = podman.run(
         ...['exec', name, '/bin/sh', '-c'],
@@ -185,7 +195,7 @@ describe(
           'echo closed;',
           ask(other, 80),
           ask(outside.local, 80),
-          ask(metadataAddress, 80),
+          ask(linkLocalAddress, 80),
           ask(gateway, devicePort),
         ].join(' '),
       )
@@ -220,7 +230,7 @@ describe(
         ].join('\n'),
       )
       expect((await services.runtime().getMe()).nodeId).toBeTruthy()
-      await expect.poll(() => run(ask('api.test', 80)), { timeout: 60_000 }).toContain('outside')
+      await expect.poll(() => run(ask('api.test', 80))).toContain('outside')
     })
 
     it('is not reached by the local network, which would not be asked for a token', async () => {
@@ -233,23 +243,26 @@ describe(
     })
 
     it('reaches addresses that are not public only if they are listed, and the device allows them', async () => {
-      const wanted = `${outside.local}:80,${metadataAddress}:80,${outside.device}:${devicePort}`
+      const wanted = `${outside.local}:80,${linkLocalAddress}:80,${outside.device}:${devicePort}`
       const refused = await deploy('plc', wanted)
       const attempts = [
         ask(outside.local, 80),
-        ask(metadataAddress, 80),
+        ask(linkLocalAddress, 80),
         ask(outside.device, devicePort),
       ].join(' ')
       expect(await refused.run(attempts)).not.toMatch(/outside|SECRET/)
       expect(await refused.log()).toContain(`packets do not reach ${outside.local}:80`)
       await services.restart('SIGTERM', {}, [
         ...args,
-        `--services.outbound=service=${refused.id} ${outside.local}:80,169.254.0.0/16,project=other 0.0.0.0/0`,
+        `--services.outbound=${outside.local}:80 service=${refused.id},169.254.0.0/16 service=${refused.id},0.0.0.0/0 project=other`,
       ])
       const text = await refused.run(attempts)
       expect(text.match(/outside/g)).toHaveLength(1)
       expect(text).not.toContain('SECRET')
-      await services.restart('SIGTERM', {}, [...args, `--services.outbound=${outside.device}`])
+      await services.restart('SIGTERM', {}, [
+        ...args,
+        `--services.outbound=${outside.device} service=${refused.id}`,
+      ])
       expect(await refused.run(attempts)).toContain('SECRET')
       expect(await refused.run(ask(outside.device, 22))).toMatch(/exit code [^0]/)
       expect(await refused.run(ask(outside.local, 80))).not.toContain('outside')

@@ -53,7 +53,7 @@ describe('without user IDs for containers', needs(...podmanNeeds, 'busybox', 'us
       id: 'client-few',
       key: 'few',
       dataKey: 'few',
-      asking: { accountId: 'account', clientId: 'client', name: 'service', image: 'image' },
+      asking: { accountId: 'account', clientId: 'client', name: 'service', image: 'image', digest: 'sha256:00' },
       revision,
       content,
       env,

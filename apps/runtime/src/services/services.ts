@@ -16,11 +16,9 @@ import type { RuntimeConfig } from '../config.ts'
 import type { Device } from '../device/device.ts'
 import type { EngineSummary } from '../device/presence.ts'
 import { signalling } from '../device/signals.ts'
-import { readAllowedNetworks, readAllowedPorts } from './allowed/allowed.ts'
 import { createContainerHosts } from './container-host.ts'
 import { type Containers, createContainers } from './containers/containers.ts'
 import { createFailedNotice } from './containers/failed-notice.ts'
-import { createGrants } from './containers/grants.ts'
 import { createContainerStorage } from './containers/storage.ts'
 import { type DeploymentStore, deploymentsFormat, kindsInUse } from './deployments/deployments.ts'
 import { openHeldPaths } from './deployments/held-paths.ts'
@@ -32,6 +30,8 @@ import { createAdmit } from './gateway/admit.ts'
 import { createGateway } from './gateway/gateway.ts'
 import { createRoutes } from './gateway/routes.ts'
 import { createServiceIdentity } from './gateway/service-identity.ts'
+import { createGrants } from './grants/grants.ts'
+import { readGrantedAddresses, readGrantedPorts } from './grants/network-grants.ts'
 import { type Blobs, openBlobs } from './images/blobs.ts'
 import { type Images, openImages } from './images/images.ts'
 import { createPorts, type Ports } from './ports/ports.ts'
@@ -167,7 +167,7 @@ const reservedPorts = ['8083/tcp', '8084/tcp', '8085/tcp', '5353/udp']
 
 const createOwnPorts = (config: RuntimeConfig, { presence, log }: Device): Ports =>
   createPorts({
-    allowed: readAllowedPorts(config['services.publish']),
+    granted: readGrantedPorts(config['services.publish']),
     reserved: () => new Set([...reservedPorts, `${new URL(presence.url()).port}/tcp`]),
     log,
     now: () => performance.now(),
@@ -201,7 +201,7 @@ function createEngines(config: RuntimeConfig, { folder, notices }: Device, blobs
     state: folder,
     socket: config['oci.socket'],
     blobs,
-    allowed: readAllowedNetworks(config['services.outbound']),
+    granted: readGrantedAddresses(config['services.outbound']),
     nameServers: config['services.nameServers'],
   })
   return {

@@ -1,7 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { readDeviceRule, readMountRule, readNetworkRule } from './grant-rules.ts'
+import {
+  readAddressRule,
+  readDeviceRule,
+  readMountRule,
+  readNetworkRule,
+  readPortRule,
+} from './grant-rules.ts'
 
-const read = { devices: readDeviceRule, mounts: readMountRule, hostNetwork: readNetworkRule }
+const read = {
+  devices: readDeviceRule,
+  mounts: readMountRule,
+  hostNetwork: readNetworkRule,
+  publish: readPortRule,
+  outbound: readAddressRule,
+}
 
 describe('a rule of the configuration', () => {
   it.each<[keyof typeof read, string, object]>([
@@ -15,6 +27,10 @@ describe('a rule of the configuration', () => {
     ['mounts', '/srv/media service=c-web', { what: '/srv/media', isWritable: false }],
     ['mounts', '/srv/media:ro service=c-web', { what: '/srv/media', isWritable: false }],
     ['mounts', '/srv/media:rw service=c-web', { what: '/srv/media', isWritable: true }],
+    ['publish', '1883 service=c-broker', { what: '1883/tcp', to: { service: 'c-broker' } }],
+    ['publish', ' 5683/udp  project=c', { what: '5683/udp' }],
+    ['outbound', '10.1.2.0/24:502 service=c-plc', { what: '10.1.2.0/24:502' }],
+    ['outbound', '192.168.1.7 image=c-plc', { what: '192.168.1.7' }],
     ['hostNetwork', 'service=c-avahi account=a', { to: { service: 'c-avahi', account: 'a' } }],
   ])('%s %j is read', (kind, text, rule) => expect(read[kind](text)).toMatchObject(rule))
 
@@ -44,5 +60,23 @@ describe('a rule of the configuration', () => {
     ['hostNetwork', '*'],
     ['hostNetwork', 'account=a'],
     ['hostNetwork', 'host service=a'],
+    ['publish', ''],
+    ['publish', '1883/tcp'],
+    ['publish', '1883/tcp account=a'],
+    ['publish', '1883/sctp service=a'],
+    ['publish', '0/tcp service=a'],
+    ['publish', '65536 service=a'],
+    ['publish', '8883:1883/tcp service=a'],
+    ['publish', 'service=a 1883/tcp'],
+    ['outbound', '10.1.2.0/24'],
+    ['outbound', 'plc.local service=a'],
+    ['outbound', '::/0 service=a'],
+    ['outbound', 'fd00::/8 service=a'],
+    ['outbound', '10.1.2.0/33 service=a'],
+    ['outbound', '10.1.2.0/24:0 service=a'],
+    ['outbound', '10.1.2.0/24:65536 service=a'],
+    ['outbound', '10.1.2/24 service=a'],
+    ['outbound', '256.1.1.1 service=a'],
+    ['outbound', '* service=a'],
   ])('%s %j is refused', (kind, text) => expect(read[kind](text)).toBeUndefined())
 })

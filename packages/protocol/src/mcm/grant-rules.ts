@@ -1,7 +1,9 @@
 /**
- * What the operator of a device grants to services beyond their own files: devices, folders, the network of the device. Each rule of the
- * configuration is a line: what, and to whom, such as `/dev/ttyUSB0 service=my-project-gpsd`.
+ * What the operator of a device grants to services beyond their own files: devices, folders, the network of the device, ports on the network,
+ * addresses that are not public. Each rule of the configuration is a line: what, and to whom, such as `/dev/ttyUSB0 service=my-project-gpsd`.
  */
+import { readIpv4Range } from './outbound.ts'
+import { portName, readPortMapping } from './ports.ts'
 import { gpuWord, isDevicePath, isFolder } from './settings.ts'
 
 const conditionNames = ['service', 'project', 'image', 'account'] as const
@@ -11,7 +13,7 @@ type ConditionName = (typeof conditionNames)[number]
 export type Conditions = Readonly<Partial<Record<ConditionName, string>>>
 
 export interface GrantRule {
-  /** A device node or `gpu`; a folder. */
+  /** A device node or `gpu`; a folder; a port such as `1883/tcp`; an IPv4 address or network, with or without a port. */
   readonly what: string
   /** Whether a folder may be changed. */
   readonly isWritable: boolean
@@ -61,10 +63,23 @@ export function readNetworkRule(text: string): GrantRule | undefined {
   return to && { what: 'host', isWritable: false, to }
 }
 
+/** @returns undefined for a text that is no rule */
+export function readPortRule(text: string): GrantRule | undefined {
+  const mapping = readPortMapping(wordsOf(text)[0]?.replace(':', ' ') ?? '')
+  const rule = mapping && readRule(text, () => true)
+  return rule && { ...rule, what: portName(mapping) }
+}
+
+/** @returns undefined for a text that is no rule */
+export const readAddressRule = (text: string): GrantRule | undefined =>
+  readRule(text, (what) => readIpv4Range(what) !== undefined)
+
 const whom = 'service=<id>, project=<client ID> or image=<id or sha256:…>, and optionally account=<id>'
 
 export const expectedRules = {
   devices: `rules such as "/dev/ttyUSB0 service=my-project-gpsd": a device node or "gpu", then ${whom}`,
   mounts: `rules such as "/srv/media:ro service=my-project-player": a path without links, then ${whom}`,
   hostNetwork: `rules such as "service=my-project-avahi": ${whom}`,
+  publish: `rules such as "1883/tcp service=my-project-broker": a port, then ${whom}`,
+  outbound: `rules such as "10.1.2.0/24:502 service=my-project-plc": an IPv4 address or network, with or without a port, then ${whom}`,
 } as const

@@ -14,13 +14,25 @@ export const outboundWords = { public: 'public', none: 'none' } as const
 const webPorts = [80, 443]
 
 const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
-const networkPattern = /^(\d{1,3}(?:\.\d{1,3}){3})\/(\d{1,2})(?::([1-9]\d{0,4}))?$/
+const rangePattern = /^(\d{1,3}(?:\.\d{1,3}){3})(?:\/(\d{1,2}))?(?::([1-9]\d{0,4}))?$/
 
-function isNetwork(text: string): boolean {
-  const [, address = '', bits, port] = networkPattern.exec(text) ?? []
-  if (address === '' || Number(bits) > 32 || Number(port ?? 1) > 65_535) return false
-  return address.split('.').every((each) => Number(each) < 256)
+/** An IPv4 address or network, such as `10.1.2.0/24`. */
+export interface Ipv4Range {
+  readonly network: string
+  /** Undefined: all. */
+  readonly port: number | undefined
 }
+
+/** @returns undefined for a text that is not an IPv4 address or network, with or without a port */
+export function readIpv4Range(text: string): Ipv4Range | undefined {
+  const [, address = '', bits, digits] = rangePattern.exec(text) ?? []
+  const port = digits === undefined ? undefined : Number(digits)
+  if (address === '' || Number(bits ?? 32) > 32 || (port ?? 1) > 65_535) return undefined
+  if (!address.split('.').every((each) => Number(each) < 256)) return undefined
+  return { network: bits === undefined ? address : `${address}/${bits}`, port }
+}
+
+const isNetwork = (text: string): boolean => text.includes('/') && readIpv4Range(text) !== undefined
 
 /**
  * @returns the entries in lower case, `["none"]` for the text "none"; undefined for a text with an invalid entry. An absent setting is

@@ -29,10 +29,6 @@ const toList = (text: string): unknown =>
     .map((each) => each.trim())
     .filter(Boolean)
 
-/** Entries of a list, and characters of one. */
-const maxEntries = 256
-const maxEntryLength = 1024
-
 type Extra = { readonly env?: string }
 
 export const option = {
@@ -91,17 +87,6 @@ export const option = {
     fallback: [],
     description,
     schema: z.array(z.string().max(1000).refine(accepts, `expected ${expected}`)).max(1000),
-    fromText: toList,
-  }),
-  /** @param isEntry whether a text is an entry of the list @param expected the form of an entry, for error messages */
-  entries: (
-    isEntry: (text: string) => boolean,
-    expected: string,
-    description: string,
-  ): Option<readonly string[]> => ({
-    fallback: [],
-    description,
-    schema: z.array(z.string().max(maxEntryLength).refine(isEntry, expected)).max(maxEntries),
     fromText: toList,
   }),
   networks: (fallback: readonly string[], description: string): Option<readonly string[]> => ({

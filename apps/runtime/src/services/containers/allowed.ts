@@ -1,8 +1,8 @@
 /** Whether a container may start: the device grants what its settings need, and its secrets are set. */
 import { readSettings, usedSecrets } from '@selvedge/protocol'
 import type { StoredContainer } from '../deployments/deployments.ts'
+import type { Grants } from '../grants/grants.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import type { Grants } from './grants.ts'
 
 export interface Allowed {
   /** @throws RpcError `invalid_params` for what the device does not grant, `not_found` for a secret that is not set */

@@ -9,12 +9,12 @@ import { RpcError } from '@selvedge/protocol'
 import { openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { readAllowedPorts } from '../allowed/allowed.ts'
 import { type ContentInUse, createContentInUse } from '../deployments/content-in-use.ts'
 import { type DeploymentStore, deploymentsFormat, withoutUnused } from '../deployments/deployments.ts'
 import { type HeldPathStore, openHeldPaths } from '../deployments/held-paths.ts'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
+import { readGrantedPorts } from '../grants/network-grants.ts'
 import { createPorts } from '../ports/ports.ts'
 import { type Containers, createContainers } from './containers.ts'
 
@@ -113,7 +113,7 @@ const engine = {
 } as unknown as Engine
 
 const ports = createPorts({
-  allowed: readAllowedPorts([]),
+  granted: readGrantedPorts([]),
   reserved: () => new Set(),
   log: createMemoryLog(),
   now: () => 0,

@@ -3,8 +3,8 @@
  * nothing of desired state, restarts or routes; it starts instances, reports when they end, and leaves nothing behind.
  */
 import type { ContainerSettings, EndReason, Methods, PortMapping, ResultOf } from '@selvedge/protocol'
-import type { Asking } from '../allowed/allowed.ts'
 import type { Content } from '../deployments/deployments.ts'
+import type { Asking } from '../grants/granted-to.ts'
 import type { ServiceSecret } from '../secrets/secrets.ts'
 import type { ServiceInfo, StorageChange } from './function/control.ts'
 

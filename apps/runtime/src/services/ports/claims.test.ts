@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { readAllowedPorts } from '../allowed/allowed.ts'
 import type { StoredContainer } from '../deployments/deployments.ts'
+import { readGrantedPorts } from '../grants/network-grants.ts'
 import { expectPortsFree, reachOfPort } from './claims.ts'
 
 const container = (name: string, ports: string, more: Partial<StoredContainer> = {}): StoredContainer => ({
@@ -21,7 +21,7 @@ const container = (name: string, ports: string, more: Partial<StoredContainer> =
   ...more,
 })
 const rules = {
-  allowed: readAllowedPorts(['service=app-dns 53/udp', '1883/tcp']),
+  granted: readGrantedPorts(['53/udp service=app-dns', '1883/tcp project=app']),
   reserved: () => new Set(['8083/tcp']),
 }
 const claim = (

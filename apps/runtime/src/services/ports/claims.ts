@@ -7,9 +7,9 @@ import {
   RpcError,
   readSettings,
 } from '@selvedge/protocol'
-import type { AllowedPorts } from '../allowed/allowed.ts'
 import type { Deployments, StoredContainer } from '../deployments/deployments.ts'
-import { ofAccount } from '../deployments/ownership.ts'
+import { idOf, ofAccount } from '../deployments/ownership.ts'
+import type { GrantedPorts } from '../grants/network-grants.ts'
 
 /** What the containers need of the ports of the device. */
 export interface PortKeeper {
@@ -35,7 +35,7 @@ export interface PortKeeper {
 const firstFree = 1024
 
 export interface PortRules {
-  readonly allowed: AllowedPorts
+  readonly granted: GrantedPorts
   /** Names of the ports of the runtime itself. */
   readonly reserved: () => ReadonlySet<string>
 }
@@ -45,10 +45,10 @@ export const portsOf = (container: Pick<StoredContainer, 'env'>): ContainerSetti
 
 /** Who reaches a port of a container. */
 export const reachOfPort = (
-  { allowed }: Pick<PortRules, 'allowed'>,
+  { granted }: Pick<PortRules, 'granted'>,
   container: StoredContainer,
   mapping: PortMapping,
-): PortRecord['reach'] => (allowed.includes(container, portName(mapping)) ? 'network' : 'loopback')
+): PortRecord['reach'] => (granted.includes(container, portName(mapping)) ? 'network' : 'loopback')
 
 /**
  * @param kind of the engine of the container
@@ -76,12 +76,12 @@ export function expectPortsFree(
       throw new RpcError('invalid_params', `the port ${name} belongs to the runtime`, {
         hint: anotherPort(mapping),
       })
-    if (mapping.port < firstFree && !rules.allowed.includes(container, name))
+    if (mapping.port < firstFree && !rules.granted.includes(container, name))
       throw new RpcError(
         'invalid_params',
-        `the port ${name} is privileged, and the device does not allow it`,
+        `the port ${name} is privileged, and this device does not grant it`,
         {
-          hint: `${anotherPort(mapping)} Or the owner of the device lists it in services.publish of its configuration.`,
+          hint: `${anotherPort(mapping)} Or the operator of the device grants it in its configuration: services.publish: ["${name} service=${idOf(container)}"]`,
         },
       )
     if (taken.has(name)) throw takenByOther(mapping)

@@ -5,7 +5,10 @@ import { createRoom, type FindDestination, type OpenPort, type PortHost } from '
 import { openTcpPort } from './tcp-port.ts'
 import { openUdpPort } from './udp-port.ts'
 
-const hosts: Readonly<Record<PortRecord['reach'], readonly PortHost[]>> = {
+export type ReachedHosts = Readonly<Record<PortRecord['reach'], readonly PortHost[]>>
+
+/** Addresses that a port is open at. */
+export const reachedHosts: ReachedHosts = {
   loopback: [
     { host: '127.0.0.1', isOptional: false },
     { host: '::1', isOptional: true },
@@ -28,9 +31,12 @@ interface Held {
 
 export interface HeldPortsParts {
   readonly log: Log
+  /** Monotonic milliseconds. */
   readonly now: () => number
   /** Connections and sessions of all ports together. */
   readonly maxPassages: number
+  /** For tests: where ports are open. */
+  readonly hosts?: ReachedHosts
 }
 
 export interface HeldPorts {
@@ -46,7 +52,7 @@ export interface HeldPorts {
 
 /** @param findAt finds where a port leads */
 export function createHeldPorts(
-  { log, now, maxPassages }: HeldPortsParts,
+  { log, now, maxPassages, hosts = reachedHosts }: HeldPortsParts,
   findAt: (name: string) => FindDestination,
 ): HeldPorts {
   const room = createRoom(maxPassages)

@@ -4,9 +4,10 @@ import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { readSettings } from '@selvedge/protocol'
 import { createMemoryLog, freePort } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { readAllowedPorts } from '../allowed/allowed.ts'
 import type { Route } from '../containers/views.ts'
 import type { StoredContainer } from '../deployments/deployments.ts'
+import { readGrantedPorts } from '../grants/network-grants.ts'
+import { reachedHosts } from './held-ports.ts'
 import { createPorts, type Ports } from './ports.ts'
 
 let ports: Ports
@@ -33,13 +34,17 @@ afterEach(() => {
   for (const each of servers) each.close()
 })
 
+const at = (host: string) => ({ host, isOptional: false })
+
 function create(publish: readonly string[] = []): Ports {
   const created = createPorts({
-    allowed: readAllowedPorts(publish),
+    granted: readGrantedPorts(publish),
     reserved: () => new Set(),
     log: createMemoryLog(),
     now: () => 0,
     maxPassages: 100,
+    // Every address of 127.0.0.0/8 is of the loopback: 127.0.0.2 stands for one of the network.
+    hosts: { loopback: [at('127.0.0.1')], network: [at('127.0.0.1'), at('127.0.0.2')] },
   })
   created.follow({ routes: () => routes })
   return created
@@ -77,8 +82,8 @@ function route(container: StoredContainer, there: number): Route {
 }
 
 /** What a port answers; undefined if nothing listens. */
-async function ask(port: number): Promise<string | undefined> {
-  const socket = connect(port, '127.0.0.1')
+async function ask(port: number, host = '127.0.0.1'): Promise<string | undefined> {
+  const socket = connect(port, host)
   let text = ''
   try {
     for await (const chunk of socket.setEncoding('utf8')) text += chunk
@@ -172,11 +177,25 @@ describe('a port of a container', () => {
     await expect.poll(() => ask(port)).toBe('older')
   })
 
-  it('is open to the network if the device lists it', () => {
+  it('is open to the network only if the device grants it', async () => {
     ports.close()
-    ports = create(['service=app-a 1883/tcp'])
-    const reach = (name: string) => ports.records(stored(name, '1883'))![0]!.reach
-    expect([reach('a'), reach('b')]).toEqual(['network', 'loopback'])
+    const [granted = 0, other = 0] = numbers
+    ports = create([`${granted}/tcp service=app-a`, `${other}/tcp service=app-b`])
+    const container = stored('a', `${granted},${other}`)
+    expect(ports.records(container)!.map(({ reach }) => reach)).toEqual(['network', 'loopback'])
+    routes = [route(container, await listen('a'))]
+    ports.refresh()
+    await expect.poll(() => ask(granted, '127.0.0.2')).toBe('a')
+    await expect.poll(() => ask(other)).toBe('a')
+    expect(await ask(other, '127.0.0.2')).toBeUndefined()
+  })
+
+  it('is open at all addresses to the network, at none but those of the loopback without it', () => {
+    const hostsOf = (reach: 'loopback' | 'network') => reachedHosts[reach].map(({ host }) => host)
+    expect([hostsOf('loopback'), hostsOf('network')]).toEqual([
+      ['127.0.0.1', '::1'],
+      ['0.0.0.0', '::'],
+    ])
   })
 
   it('is nothing that a container without the setting has', () => {

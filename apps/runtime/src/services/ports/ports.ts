@@ -4,7 +4,6 @@
  * token. A port is open to the loopback; to the network only if the owner of the device lists it (`services.publish`).
  */
 import { type PortMapping, type PortRecord, portName, RpcError } from '@selvedge/protocol'
-import type { Log } from '@selvedge/service-kit/log'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
 import type { Containers } from '../containers/containers.ts'
 import type { Route } from '../containers/views.ts'
@@ -20,15 +19,9 @@ import {
   takenByOther,
 } from './claims.ts'
 import type { Destination } from './destination.ts'
-import { createHeldPorts, type HeldPorts } from './held-ports.ts'
+import { createHeldPorts, type HeldPorts, type HeldPortsParts } from './held-ports.ts'
 
-export interface PortsParts extends PortRules {
-  readonly log: Log
-  /** Monotonic milliseconds. */
-  readonly now: () => number
-  /** Connections and sessions of all ports together. */
-  readonly maxPassages: number
-}
+export type PortsParts = PortRules & HeldPortsParts
 
 export interface Ports extends PortKeeper {
   /** Sets the containers: without this call no port is open. */

@@ -76,7 +76,7 @@ const plan = (env: Record<string, string> = {}): Plan => ({
   id: 'client-service',
   key: 'account/client/service',
   dataKey: 'account/client/service',
-  asking: { accountId: 'account', clientId: 'client', name: 'service', image: 'image' },
+  asking: { accountId: 'account', clientId: 'client', name: 'service', image: 'image', digest: 'sha256:00' },
   revision: 1,
   content: {
     kind: 'oci',

@@ -2,7 +2,7 @@
 import { realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
-import type { AllowedNetworks } from '../../allowed/allowed.ts'
+import type { GrantedAddresses } from '../../grants/network-grants.ts'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, Plan } from '../engine.ts'
 import * as answers from './answers.ts'
@@ -31,7 +31,7 @@ export interface OciEngineParts {
   readonly socket: string
   readonly blobs: Blobs
   /** Networks that are not public, and that containers may connect to. */
-  readonly allowed?: AllowedNetworks
+  readonly granted?: GrantedAddresses
   /** Addresses of name servers for containers; without: those of the device. */
   readonly nameServers?: readonly string[]
   /** For tests. */
@@ -54,7 +54,7 @@ function createHost(parts: OciEngineParts): OciHost {
     blobs,
     guard = createHostGuard(),
     subordinates = systemFiles,
-    allowed = () => [],
+    granted = () => [],
     nameServers = [],
   } = parts
   const folder = join(realpathSync(state), 'oci')
@@ -69,7 +69,7 @@ function createHost(parts: OciEngineParts): OciHost {
     return traits
   }
   const disk = createDiskWatch({ folder: () => engineFolder })
-  const outbound = createOutbound({ guard, allowed, ask: createAsk(nameServers) })
+  const outbound = createOutbound({ guard, granted, ask: createAsk(nameServers) })
   return {
     state,
     folder,

@@ -1,11 +1,11 @@
+import type { Ipv4Range } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
-import type { AllowedNetwork } from '../../../allowed/allowed.ts'
 import { readDestinations } from './destinations.ts'
 
 const read = (entries: readonly string[], ...allowed: readonly string[]) =>
   readDestinations(
     entries,
-    allowed.map((each): AllowedNetwork => {
+    allowed.map((each): Ipv4Range => {
       const [network = '', port] = each.split(':')
       return { network, port: port === undefined ? undefined : Number(port) }
     }),

@@ -1,8 +1,7 @@
 /** Where the packets of a container may lead, from `MCM.OUTBOUND` and what the owner of the device allows. IPv4 only. */
 import { BlockList, isIPv4 } from 'node:net'
-import { type OutboundEntry, outboundWords, readOutboundEntry } from '@selvedge/protocol'
+import { type Ipv4Range, type OutboundEntry, outboundWords, readOutboundEntry } from '@selvedge/protocol'
 import { kindOf, specialIpv4Blocks } from '@selvedge/service-kit/addresses'
-import type { AllowedNetwork } from '../../../allowed/allowed.ts'
 
 export interface AddressRange {
   /** An address, or a network such as `10.1.2.0/24`. */
@@ -27,10 +26,7 @@ export interface Destinations {
 const maxEntries = 256
 
 /** @param entries without words but `public` @param allowed not public networks that the owner of the device allows */
-export function readDestinations(
-  entries: readonly string[],
-  allowed: readonly AllowedNetwork[],
-): Destinations {
+export function readDestinations(entries: readonly string[], allowed: readonly Ipv4Range[]): Destinations {
   const names = new Map<string, readonly number[]>()
   const ranges: AddressRange[] = []
   const local: AddressRange[] = []
@@ -91,5 +87,5 @@ const toAddress = (number: number): string =>
   [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join('.')
 
 /** Whether one allowed network has the whole range. */
-const isAllowed = (range: Range, port: number, allowed: readonly AllowedNetwork[]): boolean =>
+const isAllowed = (range: Range, port: number, allowed: readonly Ipv4Range[]): boolean =>
   allowed.some((each) => (each.port === undefined || each.port === port) && isWithin(range, each.network))

@@ -4,7 +4,7 @@
  */
 import { networkInterfaces } from 'node:os'
 import { outboundOf, RpcError } from '@selvedge/protocol'
-import type { AllowedNetworks } from '../../../allowed/allowed.ts'
+import type { GrantedAddresses } from '../../../grants/network-grants.ts'
 import type { Plan } from '../../engine.ts'
 import type { EngineApi } from '../engine-api.ts'
 import type { EngineTraits } from '../engine-traits.ts'
@@ -17,7 +17,7 @@ import { rulesOf } from './rules.ts'
 
 export interface OutboundParts {
   readonly guard: HostGuard
-  readonly allowed: AllowedNetworks
+  readonly granted: GrantedAddresses
   /** Sends questions to the name servers of the device. */
   readonly ask: AskUpstream
 }
@@ -55,7 +55,7 @@ interface Limited {
   readonly resolver: Resolver
 }
 
-export function createOutbound({ guard, allowed, ask }: OutboundParts): Outbound {
+export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound {
   const tools = findTools()
   const limited = new Map<string, Limited>()
   const now = () => performance.now()
@@ -107,7 +107,7 @@ export function createOutbound({ guard, allowed, ask }: OutboundParts): Outbound
         if (isAsked) log('runtime', `it reaches MCM.OUTBOUND through its socket only: ${why}`)
         return undefined
       }
-      const destinations = readDestinations(entries, allowed(asking))
+      const destinations = readDestinations(entries, granted(asking))
       if (destinations.refused.length > 0) log('runtime', refusalOf(id, destinations.refused))
       return destinations
     },
@@ -140,7 +140,7 @@ const failed = (cause: Error): RpcError =>
 const maxNamed = 10
 
 const refusalOf = (id: string, refused: readonly string[]): string =>
-  `packets do not reach ${refused.slice(0, maxNamed).join(', ')}${refused.length > maxNamed ? ' …' : ''} of MCM.OUTBOUND: services.outbound of the device does not allow them to ${id}, or no packet may`
+  `packets do not reach ${refused.slice(0, maxNamed).join(', ')}${refused.length > maxNamed ? ' …' : ''} of MCM.OUTBOUND: services.outbound of the device does not grant them to ${id}, or no packet may reach them`
 
 /** What the container reaches on the device itself: the resolver, and addresses of the device that are listed one by one. */
 function exceptionsOf(

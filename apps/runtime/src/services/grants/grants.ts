@@ -1,6 +1,5 @@
 /** Whether the configuration of the device grants a container what its settings name. */
 import {
-  type Conditions,
   type ContainerSettings,
   type GrantRule,
   RpcError,
@@ -9,8 +8,8 @@ import {
   readNetworkRule,
   usedMounts,
 } from '@selvedge/protocol'
-import type { StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
+import { type Asking, isGrantedTo } from './granted-to.ts'
 
 /** The rules, as the configuration has them. */
 export interface GrantConfig {
@@ -19,25 +18,12 @@ export interface GrantConfig {
   readonly 'services.hostNetwork': readonly string[]
 }
 
-type Asking = Pick<StoredContainer, 'accountId' | 'clientId' | 'name' | 'image' | 'digest'>
-
 export interface Grants {
   /** @throws RpcError `invalid_params` with the first thing that is not granted, and the rule that grants it */
   expect(container: Asking, settings: ContainerSettings): void
 }
 
 const present = <T>(value: T | undefined): value is T => value !== undefined
-
-function isFor({ service, project, image, account }: Conditions, container: Asking): boolean {
-  const { accountId, clientId, digest } = container
-  const isImage = image === digest || image === idOf({ clientId, name: container.image })
-  return (
-    (service === undefined || service === idOf(container)) &&
-    (project === undefined || project === clientId) &&
-    (image === undefined || isImage) &&
-    (account === undefined || account === accountId)
-  )
-}
 
 function refused(setting: string, what: string, rule: string): RpcError {
   return new RpcError('invalid_params', `env["${setting}"] has ${what}, which this device does not grant`, {
@@ -50,7 +36,9 @@ export function createGrants(config: GrantConfig): Grants {
   const mounts = config['services.mounts'].map(readMountRule).filter(present)
   const networks = config['services.hostNetwork'].map(readNetworkRule).filter(present)
   const grants = (rules: readonly GrantRule[], container: Asking, what: string, isWritable = false) =>
-    rules.some((rule) => rule.what === what && (rule.isWritable || !isWritable) && isFor(rule.to, container))
+    rules.some(
+      (rule) => rule.what === what && (rule.isWritable || !isWritable) && isGrantedTo(rule.to, container),
+    )
 
   return {
     expect(container, settings) {
