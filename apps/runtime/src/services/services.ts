@@ -130,11 +130,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     answerServices: serviceApi.set,
     describeEngines: () => describeEngines(engines),
     unavailableEngines: () => unavailableEngines(store, engines),
-    async wipe(wiped, leave) {
-      const left = await containers.wipe(wiped, leave)
-      await Promise.all([images.followAccount(), images.sweep()])
-      return left
-    },
+    wipe: createWipe(images, containers),
     start: () => inBackground('containers.resume', containers.resume().then(ports.refresh)),
     async close(isReplaced) {
       ports.close()
@@ -145,6 +141,14 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     },
   }
 }
+
+const createWipe =
+  (images: Images, containers: Containers): Services['wipe'] =>
+  async (accountId, leave) => {
+    const left = await containers.wipe(accountId, leave)
+    await Promise.all([images.followAccount(), images.sweep()])
+    return left
+  }
 
 const createOwnGateway = (
   { callers, clock, log, state }: Device,

@@ -194,12 +194,8 @@ export function createEntries(
     async record(key) {
       const container = store.value.containers[key]
       if (!container) throw new RpcError('not_found', 'the container was removed meanwhile')
-      const { service } = entries.get(key) ?? {}
-      const ports = parts.ports.records(container)
-      return {
-        ...(await recordOf(container, contentOf(container), stateOf(key, container), service)),
-        ...(ports && { ports }),
-      }
+      const [content, state] = [contentOf(container), stateOf(key, container)]
+      return recordOf(container, content, state, entries.get(key)?.service, parts.ports.records(container))
     },
     async close(isReplaced) {
       ticking.stop()

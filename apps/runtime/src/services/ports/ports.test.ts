@@ -43,7 +43,7 @@ function create(publish: readonly string[] = []): Ports {
     log: createMemoryLog(),
     now: () => 0,
     maxPassages: 100,
-    // Every address of 127.0.0.0/8 is of the loopback: 127.0.0.2 stands for one of the network.
+    // Every address of 127.0.0.0/8 is of the loopback: here 127.0.0.2 is one of the network.
     hosts: { loopback: [at('127.0.0.1')], network: [at('127.0.0.1'), at('127.0.0.2')] },
   })
   created.follow({ routes: () => routes })
