@@ -124,9 +124,8 @@ export function createEntries(
     const content = contentOf(container)
     const entry = entryOf(key)
     const { dataKey } = container
-    const id = idOf(container)
     return {
-      id,
+      id: idOf(container),
       key,
       dataKey,
       asking: container,
@@ -134,7 +133,7 @@ export function createEntries(
       content,
       env: shownEnv(container, content.entry?.language),
       settings,
-      info: { ...parts.info(), serviceType: id },
+      info: { ...parts.info(), serviceType: idOf(container) },
       host: {
         ...parts.hostFor(key),
         openStorage: (reader) => storage.open(dataKey, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
