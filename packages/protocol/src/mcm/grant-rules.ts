@@ -4,7 +4,7 @@
  */
 import { readIpv4Range } from './outbound.ts'
 import { portName, readPortMapping } from './ports.ts'
-import { gpuWord, isDevicePath, isFolder } from './settings.ts'
+import { gpuWord, isDevicePath, isFolder } from './settings/files.ts'
 
 const conditionNames = ['service', 'project', 'image', 'account'] as const
 type ConditionName = (typeof conditionNames)[number]

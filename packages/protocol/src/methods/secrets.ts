@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { secretNamePattern } from '../mcm/settings.ts'
+import { secretNamePattern } from '../mcm/settings/secrets.ts'
 import { method, param } from './method.ts'
 import { edgeAccessToken, isoTime } from './values.ts'
 

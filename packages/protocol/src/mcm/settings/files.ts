@@ -1,0 +1,52 @@
+/** Folders, devices and files of the device that a container gets. */
+import { listOf, maxGiven, withoutRepeats } from './lists.ts'
+
+/** A path without the folders `.` and `..`. */
+export const isFolder = (path: string): boolean =>
+  path.length <= 200 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~+-]+)+$/.test(path)
+
+/** A device node, also by one of the names that survive replugging, such as those in `/dev/serial/by-id`. */
+export const isDevicePath = (path: string): boolean =>
+  path.length <= 200 && /^\/dev(?:\/(?!\.{1,2}(?:\/|$))[\w.+:@=-]+)+$/.test(path)
+
+export function readMemoryFolders(text: string): readonly string[] | undefined {
+  const folders = listOf(/^\/[^:]*(?::[1-9]\d{0,4})?$/, text)
+  return folders && folders.length <= 16 && folders.every((each) => isFolder(each.split(':')[0]!))
+    ? folders
+    : undefined
+}
+
+/** Word of `MCM.DEVICES` for the graphics processors of the device. */
+export const gpuWord = 'gpu'
+
+export function readDevices(text: string): readonly string[] | undefined {
+  const devices = listOf(/^(?:gpu|\/dev\/[^,\s]+)$/, text)
+  const isNode = (each: string) => each === gpuWord || isDevicePath(each)
+  return devices && devices.length <= maxGiven && devices.every(isNode) && withoutRepeats(devices)
+    ? devices
+    : undefined
+}
+
+/** A folder of the device that a container gets. */
+export interface UsedMount {
+  /** On the device. */
+  readonly source: string
+  /** In the container. */
+  readonly target: string
+  readonly isWritable: boolean
+}
+
+/** The folders of the setting `MCM.MOUNTS`, in its order. */
+export const usedMounts = (texts: readonly string[]): UsedMount[] =>
+  texts.map((text) => {
+    const [source = '', target = '', mode] = text.split(':')
+    return { source, target, isWritable: mode === 'rw' }
+  })
+
+export function readMounts(text: string): readonly string[] | undefined {
+  const mounts = listOf(/^\/[^:]+:\/[^:]+(?::r[ow])?$/, text)
+  if (!mounts || mounts.length > maxGiven) return undefined
+  const used = usedMounts(mounts)
+  const isSound = used.every(({ source, target }) => isFolder(source) && isFolder(target))
+  return isSound && withoutRepeats(used.map(({ target }) => target)) ? mounts : undefined
+}

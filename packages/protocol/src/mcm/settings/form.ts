@@ -1,0 +1,43 @@
+/** The forms of settings: what a row of the table declares, and how the usual kinds are read. */
+
+export interface Setting<T> {
+  readonly description: string
+  /** What a valid value looks like, for error messages. */
+  readonly expected: string
+  readonly default: T
+  /** Returns undefined if the text is not a valid value. */
+  readonly read: (text: string) => T | undefined
+}
+
+export const setting = <T>(
+  description: string,
+  expected: string,
+  fallback: T,
+  read: (text: string) => T | undefined,
+): Setting<T> => ({ description, expected, default: fallback, read })
+
+export const flag = (description: string) =>
+  setting<boolean>(description, '"true" or "false"', false, (text) =>
+    text === 'true' ? true : text === 'false' ? false : undefined,
+  )
+
+export const choice = <const T extends string>(description: string, values: readonly T[]) =>
+  setting<T>(description, values.map((each) => JSON.stringify(each)).join(' or '), values[0]!, (text) =>
+    values.find((each) => each === text),
+  )
+
+export const number = (description: string, fallback: number, min: number, max: number) =>
+  setting<number>(description, `a decimal number from ${min} to ${max}`, fallback, (text) => {
+    const value = /^\d{1,9}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
+    return value >= min && value <= max ? value : undefined
+  })
+
+/** If absent, the default depends on the engine. */
+export const orEngine = (each: Setting<number>): Setting<number | undefined> => ({
+  ...each,
+  default: undefined,
+})
+
+/** The image decides if the setting is absent. */
+export const orImage = <T>(description: string, expected: string, read: (text: string) => T | undefined) =>
+  setting<T | undefined>(description, expected, undefined, read)
