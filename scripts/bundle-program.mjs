@@ -22,6 +22,7 @@ export const programs = {
     'otlp.lazy': otlp,
     'tar.lazy': 'src/services/images/tar.lazy.ts',
     'multipart.lazy': 'src/api/mcm/multipart.lazy.ts',
+    'croner.lazy': 'src/services/schedules/croner.lazy.ts',
     'ws.lazy': ws,
   },
   identity: {

@@ -47,7 +47,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   'apps/runtime': [
     /^node:/,
     /^@selvedge\/(protocol|client|geo|service-kit)(\/|$)/,
-    /^(zod|tar|@fastify\/busboy|@bjorn3\/browser_wasi_shim)$/,
+    /^(zod|tar|croner|@fastify\/busboy|@bjorn3\/browser_wasi_shim)$/,
   ],
   'apps/identity': [
     /^node:/,
@@ -102,6 +102,7 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
     gateway: ['engines'],
     grants: ['deployments'],
     ports: ['deployments', 'grants'],
+    schedules: ['containers', 'deployments'],
   },
   'apps/runtime/src/api': { rest: [], mcm: ['rest'] },
   'apps/identity/src/storage': { audit: ['sweep'], changes: [], replicas: [], secrets: [], sweep: [] },

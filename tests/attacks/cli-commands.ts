@@ -29,6 +29,7 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'container start': ['x'],
   'container stop': ['x'],
   'container remove': ['x'],
+  'container run': ['x'],
   'container logs': ['x', '--follow'],
   'container wait': ['x', '--timeout', '1'],
   'secret set': ['x', '--file', '{folder}/track.nmea'],

@@ -130,6 +130,7 @@ describe('the OpenRPC document', () => {
         "startContainer",
         "stopContainer",
         "removeContainer",
+        "runScheduled",
         "getContainerLogs",
         "getContainerHistory",
         "setSecret",

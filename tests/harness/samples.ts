@@ -14,6 +14,6 @@ export function sampleOf(method: string, edgeAccessToken: string): object {
     removeSecret: { name: 'x' },
     deployContainer: { spec: { name: 'x', image: 'x', env: {} } },
   }
-  const byId = /^(?:remove(?!Secret)|start|stop)|Logs$|History$/.test(method) ? { id: 'x' } : {}
+  const byId = /^(?:remove(?!Secret)|start|stop|runS)|Logs$|History$/.test(method) ? { id: 'x' } : {}
   return { edgeAccessToken, ...byId, ...samples[method] }
 }

@@ -32,6 +32,7 @@ const device = {
     'startContainer',
     'stopContainer',
     'removeContainer',
+    'runScheduled',
     'getContainerLogs',
     'getContainerHistory',
     'setSecret',

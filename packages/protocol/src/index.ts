@@ -14,6 +14,7 @@ export {
 export * from './http/discovery.ts'
 export * from './http/identity.ts'
 export { readFixes } from './http/read-fixes.ts'
+export { readCron } from './mcm/cron.ts'
 export { describeEndReason, type EndReason } from './mcm/end-reasons.ts'
 export {
   type Conditions,
@@ -29,6 +30,7 @@ export * from './mcm/outbound.ts'
 export * from './mcm/paths.ts'
 export * from './mcm/ports.ts'
 export * from './mcm/records.ts'
+export type { RunOutcome, ScheduleRecord } from './mcm/schedule.ts'
 export * from './mcm/services.ts'
 export * from './mcm/settings.ts'
 export { type ContainerState, containerStates, describeState } from './mcm/states.ts'

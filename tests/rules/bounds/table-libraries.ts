@@ -208,8 +208,8 @@ export const libraries: Bounds = {
     'createAccessTokenVerifier.verified': lasting('`verified.size >= remembered`', '`verified.delete`'),
   },
   'packages/client/src/function/testing.ts': {
-    'callWorker.background': own('what a test of its user calls'),
-    'callHandler.files': own('the same'),
+    'createBackground.tasks': own('what a test of its user calls'),
+    'handlerContext.files': own('the same'),
     'createStorage.tags': own('the same'),
     'createStorage.items': own('the same'),
     'createResponse.body': own('the same'),

@@ -67,6 +67,10 @@ export const runtime: Bounds = {
       'the lines of `createContainerLog`: `logs.ts: kept.lines`',
       '`logs.ts: lines.shift`, and the removal of the container',
     ),
+    'noteIn.entry.log': lasting(
+      'the lines of `createContainerLog`: `logs.ts: kept.lines`',
+      '`logs.ts: lines.shift`, and the removal of the container',
+    ),
   },
   'apps/runtime/src/services/containers/logs.ts': {
     'createContainerLog.lines': lasting('`kept.lines` and `kept.characters`', '`lines.shift`'),
@@ -398,6 +402,50 @@ export const runtime: Bounds = {
   'apps/runtime/src/api/openrpc-documents.ts': {
     'createOpenRpcDocuments.documents': own('one for each own URL: with and without TLS'),
   },
+  'apps/runtime/src/services/engines/function/scheduled-runs.ts': {
+    'createScheduledRuns.waiting': lasting(
+      'one run of a function at a time: `runs.ts: underWay.get(key)`',
+      '`waiting.delete`, and `giveUp` with the instance',
+    ),
+  },
+  'apps/runtime/src/services/engines/function/platform/scheduled.ts': {
+    'runScheduled.tasks': own('the memory of the function is limited from outside'),
+  },
+  'apps/runtime/src/services/schedules/runs.ts': {
+    'createRuns.underWay': lasting(
+      'one for each container: `requirements.ts: maxContainers`',
+      '`underWay.delete`',
+    ),
+    'createOutcomes.lasts': lasting(
+      'one for each container: `requirements.ts: maxContainers`',
+      '`lasts.delete`',
+    ),
+  },
+  'apps/runtime/src/services/schedules/followed.ts': {
+    'createFollowed.all': lasting(
+      'one for each container: `requirements.ts: maxContainers`',
+      '`all = await followedOf` with each change',
+    ),
+  },
+  'apps/runtime/src/services/schedules/schedules.ts': {
+    'createChecks.checking': lasting(
+      'one for each change of a container: `containers.ts: maxQueue` of each',
+      'each that is complete',
+    ),
+  },
+  'apps/runtime/src/services/schedules/start-slots.ts': {
+    'createStartSlots.slots': own('`limits.atOnce` of them'),
+    'createStartSlots.slots.[]': lasting(
+      'one start of each function: `runs.ts: underWay.get(key)`',
+      'each that is complete, or lasts longer than `slowMs`',
+    ),
+  },
+  'apps/runtime/src/services/schedules/handled-times.ts': {
+    'document schedules': lasting(
+      'one for each container: `requirements.ts: maxContainers`',
+      '`followed.ts: changedTimes`, when the container is gone',
+    ),
+  },
   'apps/runtime/src/services/deployments/held-paths.ts': {
     'document held-paths': lasting(
       '`path-owners.ts: maxHeld` of each project, and the projects of the account',
@@ -405,7 +453,7 @@ export const runtime: Bounds = {
     ),
   },
   'apps/runtime/src/services/engines/oci/given.ts': {
-    'holdGiven.held': passing('`settings.ts: maxGiven` devices and as many folders'),
+    'holdGiven.held': passing('`lists.ts: maxGiven` devices and as many folders'),
   },
   'apps/runtime/src/services/engines/oci/held-path.ts': {
     'holdPath.parts': passing('`maxLinks` links, each with the parts of its target'),
@@ -413,7 +461,7 @@ export const runtime: Bounds = {
   'apps/runtime/src/services/engines/oci/secret-files.ts': {
     'files of secretsFolder': own('one folder for each state folder'),
     'files of openSecretFiles.replace': lasting(
-      'the secrets of the settings: `settings.ts: maxGiven` for each instance',
+      'the secrets of the settings: `lists.ts: maxGiven` for each instance',
       '`remove`, and `removeOtherFiles` at the next start',
     ),
   },
@@ -509,7 +557,7 @@ export const sandbox: Bounds = {
   'apps/runtime/src/services/engines/function/platform/host.ts': {
     'hostFunction.source': own('its own program, sent by the runtime'),
     'hostFunction.background': own('the memory of the function is limited from outside'),
-    'hostFunction.secrets': own('the secrets of the settings: `settings.ts: maxGiven`'),
+    'hostFunction.secrets': own('the secrets of the settings: `lists.ts: maxGiven`'),
   },
   'apps/runtime/src/services/engines/function/platform/sockets/handle.ts': {
     'createHandle.socket': own('the memory of the function is limited from outside'),

@@ -39,6 +39,7 @@ const parsers = [
   'apps/runtime/src/services/engines/oci/outbound/dns-message.ts',
   'packages/protocol/src/mcm/outbound.ts',
   'packages/protocol/src/mcm/ports.ts',
+  'packages/protocol/src/mcm/cron.ts',
   'apps/runtime/src/location/link-local/announcement.ts',
   'apps/runtime/src/services/images/tar-stream.ts',
   'apps/runtime/src/services/images/zstd-frames.ts',

@@ -39,6 +39,7 @@ import { containerChanges } from './container/change.ts'
 import { containerDeploy } from './container/deploy.ts'
 import { containerList } from './container/list.ts'
 import { containerLogs } from './container/logs.ts'
+import { containerRun } from './container/run.ts'
 import { containerWait } from './container/wait.ts'
 import { contextAdd } from './context/add.ts'
 import { contextList } from './context/list.ts'
@@ -131,6 +132,7 @@ export const commands: readonly CommandDeclaration[] = [
   containerDeploy,
   containerList,
   ...containerChanges,
+  containerRun,
   containerLogs,
   containerWait,
   secretSet,

@@ -11,4 +11,9 @@ export default {
       service: ctx.info.serviceType,
     })
   },
+
+  // Called at the times of MCM.CRON: selvedge dev . --env 'MCM.CRON=*/5 * * * *'
+  async scheduled(event, _env, ctx) {
+    ctx.storage.setItem('last', new Date(event.scheduledTime).toISOString())
+  },
 } satisfies Worker

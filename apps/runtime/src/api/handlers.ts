@@ -11,6 +11,7 @@ import type { Nodes } from '../location/nodes/nodes.ts'
 import type { LocationSharing } from '../location/nodes/sharing.ts'
 import type { Containers } from '../services/containers/containers.ts'
 import type { Images } from '../services/images/images.ts'
+import type { Schedules } from '../services/schedules/schedules.ts'
 import type { ServiceSecrets } from '../services/secrets/service-secrets.ts'
 import type { Subscriptions } from './events/subscriptions.ts'
 
@@ -25,6 +26,7 @@ export interface HandlerParts {
   readonly images: Images
   readonly containers: Containers
   readonly secrets: ServiceSecrets
+  readonly schedules: Pick<Schedules, 'runNow'>
   readonly subscriptions: Subscriptions
   readonly describeEngines: () => Promise<ResultOf<Methods['getEngines']>>
   /** Removes all that an account has on the device, and the account itself, with `leave`. */
@@ -66,6 +68,7 @@ export function createHandlers(parts: HandlerParts): HandlersOf<Methods, Runtime
     startContainer: ({ id }, caller) => containers.start(caller, id),
     stopContainer: ({ id }, caller) => containers.stop(caller, id),
     removeContainer: ({ id }, caller) => containers.remove(caller, id),
+    runScheduled: ({ id, cron }, caller) => parts.schedules.runNow(caller, id, cron),
     getContainerLogs: ({ id, tail }, caller) => ({ lines: containers.logs(caller, id).tail(tail) }),
     getContainerHistory: ({ id }, caller) => containers.history(caller, id),
     setSecret: ({ name, value, encoding }, caller) => secrets.set(caller, name, value, encoding),

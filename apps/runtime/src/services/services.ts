@@ -35,6 +35,8 @@ import { readGrantedAddresses, readGrantedPorts } from './grants/network-grants.
 import { type Blobs, openBlobs } from './images/blobs.ts'
 import { type Images, openImages } from './images/images.ts'
 import { createPorts, type Ports } from './ports/ports.ts'
+import { openHandledTimes } from './schedules/handled-times.ts'
+import { createSchedules, type Schedules } from './schedules/schedules.ts'
 import { openSecrets } from './secrets/secrets.ts'
 import { createServiceSecrets, type ServiceSecrets } from './secrets/service-secrets.ts'
 import type { CallingService, OpenServiceApi, ServiceRequests } from './service-api.ts'
@@ -43,9 +45,13 @@ export interface Services {
   readonly images: Images
   readonly containers: Containers
   readonly secrets: ServiceSecrets
+  readonly schedules: Pick<Schedules, 'runNow'>
   /** What a person should know of the files of the deployments, of paths that were given up, and of secrets. */
   readonly documents: Readonly<
-    Record<'deployments' | 'heldPaths' | 'secrets', { readonly notices: readonly DocumentNotice[] }>
+    Record<
+      'deployments' | 'heldPaths' | 'secrets' | 'schedules',
+      { readonly notices: readonly DocumentNotice[] }
+    >
   >
   /** Answers requests for services. */
   readonly listener: Required<Omit<Listener, 'tunnel'>>
@@ -75,9 +81,8 @@ const functionProgram = fileURLToPath(
 export async function openServices(config: RuntimeConfig, device: Device): Promise<Services> {
   const { folder, nodeId, clock, log, notices, presence } = device
   const accountId = () => device.state.value.accountId
-  const store = await openDeployments(device)
-  const heldPaths = await openHeldPaths(folder)
-  const secrets = await openSecrets(folder, clock)
+  const documents = await openDocuments(device)
+  const { deployments: store, heldPaths, secrets, schedules: handled } = documents
   const blobs = await openBlobs(join(folder, 'images'))
   const engines = createEngines(config, device, blobs)
   const showFailed = createFailedNotice(store, notices, accountId)
@@ -88,9 +93,11 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const gateway = createOwnGateway(device, routes, identity)
   const serviceApi = createServiceApiSlot()
   const ports = createOwnPorts(config, device)
+  const schedules = createSchedules({ store, handled, clock, log, now: () => performance.now() })
   const onFailed = () => {
     showFailed()
     ports.refresh()
+    inBackground('schedules.refresh', schedules.refresh())
     presence.servicesChanged()
   }
   const onChange = () => {
@@ -99,25 +106,17 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
   }
   const containers = createContainers({
-    store,
-    heldPaths,
-    ...{ secrets, grants: createGrants(config) },
-    engines,
+    ...{ store, heldPaths, secrets, engines, clock, log, accountId, ports, schedules, onChange, onFailed },
+    grants: createGrants(config),
     storage: createContainerStorage(join(folder, 'storage.db')),
-    clock,
-    log,
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
     hostFor: createContainerHosts({ store, identity, gateway, openApi: serviceApi.open, url: presence.url }),
-    accountId,
-    ports,
     hold: images.hold,
-    onChange,
     onServing: () => device.signals.send('containers'),
-    onFailed,
     onEvent: device.measures.containerEvent,
     onNotRecovered: (details) => notices.raise('recovery_failed', details),
   })
-  for (const each of [routes, ports]) each.follow(containers)
+  for (const each of [routes, ports, schedules]) each.follow(containers)
   presence.serve(containers, () => workingEngines(engines))
   device.onAccountChange(() => followAccount(images, containers))
 
@@ -125,28 +124,30 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     images,
     containers,
     secrets: createServiceSecrets(secrets, containers),
-    documents: { deployments: store, heldPaths, secrets },
+    schedules,
+    documents,
     listener: { request: gateway.handle, upgrade: gateway.handleUpgrade },
     answerServices: serviceApi.set,
     describeEngines: () => describeEngines(engines),
     unavailableEngines: () => unavailableEngines(store, engines),
-    wipe: createWipe(images, containers),
-    start: () => inBackground('containers.resume', containers.resume().then(ports.refresh)),
+    wipe: createWipe(images, containers, schedules),
+    start: () =>
+      inBackground('containers.resume', containers.resume().then(ports.refresh).then(schedules.start)),
     async close(isReplaced) {
-      ports.close()
+      for (const each of [ports, schedules]) each.close()
       await containers.close(isReplaced)
       await closeEngines(engines, isReplaced)
       gateway.close()
-      await Promise.all([store.close(), heldPaths.close(), secrets.close()])
+      await Promise.all(Object.values(documents).map((each) => each.close()))
     },
   }
 }
 
 const createWipe =
-  (images: Images, containers: Containers): Services['wipe'] =>
+  (images: Images, containers: Containers, schedules: Schedules): Services['wipe'] =>
   async (accountId, leave) => {
     const left = await containers.wipe(accountId, leave)
-    await Promise.all([images.followAccount(), images.sweep()])
+    await Promise.all([images.followAccount(), images.sweep(), schedules.refresh()])
     return left
   }
 
@@ -191,6 +192,13 @@ function createServiceApiSlot() {
     },
   }
 }
+
+const openDocuments = async (device: Device) => ({
+  deployments: await openDeployments(device),
+  heldPaths: await openHeldPaths(device.folder),
+  secrets: await openSecrets(device.folder, device.clock),
+  schedules: await openHandledTimes(device.folder),
+})
 
 async function openDeployments({ folder, measures, signals }: Device): Promise<DeploymentStore> {
   const document = await openDocument(join(folder, 'deployments'), deploymentsFormat)

@@ -1,4 +1,5 @@
 /** A handler, as services of this API family are written: `mimikModule.exports = (context, request, response) => { … }`. */
+import type { ScheduledEvent, WaitUntil } from './scheduled.ts'
 import type { FunctionInfo, FunctionSecrets, FunctionStorage, IdentityToken } from './storage.ts'
 
 /** Items, and files that `response.writeMimeFile` answers with. */
@@ -130,7 +131,10 @@ export interface HandlerResponse {
  */
 export type Handler = (context: HandlerContext, request: HandlerRequest, response: HandlerResponse) => unknown
 
+/** Called at the times of `MCM.CRON`. What it throws or rejects with is written to the log. */
+export type ScheduledHandler = (event: ScheduledEvent, context: HandlerContext & WaitUntil) => unknown
+
 declare global {
-  /** Where a handler puts its function. */
-  var mimikModule: { exports?: Handler }
+  /** Where a handler puts its function, and one for the event `scheduled` if it has one. */
+  var mimikModule: { exports?: Handler; scheduled?: ScheduledHandler }
 }

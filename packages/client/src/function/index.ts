@@ -19,7 +19,9 @@ export type {
   HttpRequest,
   HttpResult,
   NodesRequest,
+  ScheduledHandler,
 } from './handler.ts'
+export type { ScheduledEvent, WaitUntil } from './scheduled.ts'
 export type { FunctionInfo, FunctionSecrets, FunctionStorage, IdentityToken, VisitItem } from './storage.ts'
 export { readUser, type ServiceUser } from './user.ts'
 export type { Worker, WorkerContext } from './worker.ts'

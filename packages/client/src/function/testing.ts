@@ -4,7 +4,15 @@
  * @module
  */
 
-import type { Handler, HandlerContext, HandlerRequest, HandlerResponse, HttpRequest } from './handler.ts'
+import type {
+  Handler,
+  HandlerContext,
+  HandlerRequest,
+  HandlerResponse,
+  HttpRequest,
+  ScheduledHandler,
+} from './handler.ts'
+import type { ScheduledEvent } from './scheduled.ts'
 import type { FunctionInfo, FunctionSecrets, FunctionStorage, IdentityToken, VisitItem } from './storage.ts'
 import type { Worker, WorkerContext } from './worker.ts'
 
@@ -44,16 +52,8 @@ export async function callWorker(
   { method = 'GET', url = '/', headers = {}, body }: TestRequest = {},
   options: TestOptions = {},
 ): Promise<Response> {
-  const background: Promise<unknown>[] = []
-  const { storage } = createStorage(options.items)
-  const context: WorkerContext = {
-    info: { ...info, ...options.info },
-    storage,
-    identityToken,
-    secrets: secretsOf(options),
-    waitUntil: (promise) => void background.push(promise),
-    passThroughOnException: () => undefined,
-  }
+  if (!worker.fetch) throw new Error('the worker has no fetch')
+  const { context, settled } = workerContext(options)
   const request = new Request(new URL(url, 'http://localhost'), {
     method,
     headers,
@@ -61,8 +61,70 @@ export async function callWorker(
   })
   const answer = worker.fetch.bind(worker)
   const response = await answer(request, { ...options.env }, context)
-  await Promise.all(background)
+  await settled()
   return response
+}
+
+/**
+ * Calls the handler of a module worker for `scheduled`, and waits for what it passes to `waitUntil`.
+ *
+ * @throws what the handler throws, and what the promises of `waitUntil` reject with
+ *
+ * @example
+ * ```ts
+ * import { callScheduled } from '@selvedge/client/function/testing'
+ *
+ * const items = new Map<string, string>()
+ * await callScheduled({ scheduled: (event, env, ctx) => ctx.storage.setItem('last', event.cron) }, {}, { items })
+ * console.log(items.get('last'))
+ * ```
+ */
+export async function callScheduled(
+  worker: Worker,
+  event: TestEvent = {},
+  options: TestOptions = {},
+): Promise<void> {
+  if (!worker.scheduled) throw new Error('the worker has no handler for scheduled')
+  const { context, settled } = workerContext(options)
+  await worker.scheduled.bind(worker)(scheduledEvent(event), { ...options.env }, context)
+  await settled()
+}
+
+/** A time for `callScheduled` and `callScheduledHandler`. */
+export interface TestEvent {
+  /** Default: every minute. */
+  readonly cron?: string
+  /** Unix milliseconds. Default: 0. */
+  readonly scheduledTime?: number
+}
+
+const scheduledEvent = ({ cron = '* * * * *', scheduledTime = 0 }: TestEvent): ScheduledEvent => ({
+  ...{ type: 'scheduled', cron, scheduledTime },
+  noRetry: () => undefined,
+})
+
+/** Collects what is passed to `waitUntil`; more may come while it is awaited. */
+function createBackground() {
+  const tasks: Promise<unknown>[] = []
+  return {
+    waitUntil: (task: Promise<unknown>) => void tasks.push(task),
+    async settled(): Promise<void> {
+      for (let at = 0; at < tasks.length; at++) await tasks[at]
+    },
+  }
+}
+
+function workerContext(options: TestOptions) {
+  const { waitUntil, settled } = createBackground()
+  const context: WorkerContext = {
+    info: { ...info, ...options.info },
+    storage: createStorage(options.items).storage,
+    identityToken,
+    secrets: secretsOf(options),
+    waitUntil,
+    passThroughOnException: () => undefined,
+  }
+  return { context, settled }
 }
 
 export interface HandlerAnswer {
@@ -90,10 +152,41 @@ export function callHandler(
   { method = 'GET', url = '/', headers = {}, body = '' }: TestRequest = {},
   options: TestOptions = {},
 ): Promise<HandlerAnswer> {
-  const { storage, files } = createStorage(options.items)
+  const { context, files } = handlerContext(options)
   const lowerCase = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
   )
+  const request: HandlerRequest = {
+    ...{ method, url, body, headers: lowerCase, authorization: lowerCase.authorization },
+    handleFormRequest() {
+      throw new Error('forms are read on a device only')
+    },
+  }
+  return new Promise((resolve, reject) => {
+    Promise.resolve()
+      .then(() => handler(context, request, createResponse(files, resolve)))
+      .catch(reject)
+  })
+}
+
+/**
+ * Calls a handler for `scheduled`, and waits for what it passes to `waitUntil`.
+ *
+ * @throws what the handler throws, and what the promises of `waitUntil` reject with
+ */
+export async function callScheduledHandler(
+  handler: ScheduledHandler,
+  event: TestEvent = {},
+  options: TestOptions = {},
+): Promise<void> {
+  const { context } = handlerContext(options)
+  const { waitUntil, settled } = createBackground()
+  await handler(scheduledEvent(event), { ...context, waitUntil })
+  await settled()
+}
+
+function handlerContext(options: TestOptions) {
+  const { storage, files } = createStorage(options.items)
   const context: HandlerContext = {
     env: { ...options.env },
     info: { ...info, ...options.info },
@@ -112,17 +205,7 @@ export function callHandler(
     secrets: secretsOf(options),
     dispatchWebSocketEvent: () => undefined,
   }
-  const request: HandlerRequest = {
-    ...{ method, url, body, headers: lowerCase, authorization: lowerCase.authorization },
-    handleFormRequest() {
-      throw new Error('forms are read on a device only')
-    },
-  }
-  return new Promise((resolve, reject) => {
-    Promise.resolve()
-      .then(() => handler(context, request, createResponse(files, resolve)))
-      .catch(reject)
-  })
+  return { context, files }
 }
 
 const info: FunctionInfo = {

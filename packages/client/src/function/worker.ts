@@ -1,4 +1,5 @@
-/** A module worker: `export default { fetch(request, env, ctx) { … } }`. */
+/** A module worker: `export default { fetch(request, env, ctx) { … }, scheduled(event, env, ctx) { … } }`. */
+import type { ScheduledEvent } from './scheduled.ts'
 import type { FunctionInfo, FunctionSecrets, FunctionStorage, IdentityToken } from './storage.ts'
 
 export interface WorkerContext {
@@ -7,7 +8,10 @@ export interface WorkerContext {
   /** A token that proves to an audience which service calls it. */
   readonly identityToken: (audience: string) => Promise<IdentityToken>
   readonly secrets: FunctionSecrets
-  /** The function is not stopped before the promise settles. What it rejects with is written to the log. */
+  /**
+   * The function is not stopped before the promise settles. What it rejects with is written to the log. A run of `scheduled` lasts until then, and has
+   * failed if it rejects.
+   */
   readonly waitUntil: (promise: Promise<unknown>) => void
   /** For code of other platforms; does nothing. */
   readonly passThroughOnException: () => void
@@ -26,6 +30,8 @@ export interface WorkerContext {
  * ```
  */
 export interface Worker<Env extends object = Readonly<Record<string, string | undefined>>> {
-  /** @param env the strings of the deployment's `env` */
-  fetch(request: Request, env: Env, ctx: WorkerContext): Response | Promise<Response>
+  /** Answers a request. @param env the strings of the deployment's `env` */
+  fetch?(request: Request, env: Env, ctx: WorkerContext): Response | Promise<Response>
+  /** Called at the times of `MCM.CRON`. What it throws or rejects with is written to the log. @param env as for `fetch` */
+  scheduled?(event: ScheduledEvent, env: Env, ctx: WorkerContext): unknown
 }

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { isoTime } from '../methods/values.ts'
 import { portRecord } from './ports.ts'
+import { scheduleRecord } from './schedule.ts'
 import { containerStates, describeState } from './states.ts'
 
 export const imageRecord = z.object({
@@ -45,6 +46,9 @@ export const containerRecord = z.object({
     .array(portRecord)
     .optional()
     .describe('Ports of the device that lead to it (`MCM.PORTS`); absent without such ports'),
+  schedule: scheduleRecord
+    .optional()
+    .describe('When it gets the event `scheduled` (`MCM.CRON`); absent without such times'),
 })
 
 export type ContainerRecord = z.infer<typeof containerRecord>

@@ -3,10 +3,11 @@
  * other member of `env` is the service's own.
  */
 import { RpcError } from '../errors/rpc-error.ts'
+import { expectedCron, expectedTimeZone, readCron, readTimeZone } from './cron.ts'
 import { readOutbound } from './outbound.ts'
 import { type PortMapping, readPortMappings } from './ports.ts'
 import { isFolder, readDevices, readMemoryFolders, readMounts } from './settings/files.ts'
-import { choice, flag, number, orEngine, orImage, setting } from './settings/form.ts'
+import { choice, flag, number, orEngine, orImage, type Setting, setting } from './settings/form.ts'
 import { listOf, readTexts, texts } from './settings/lists.ts'
 import { isUserPart, readHosts, reloadSignals, stopSignals } from './settings/program.ts'
 import { readSecrets } from './settings/secrets.ts'
@@ -63,6 +64,22 @@ export const containerSettings = {
     30,
     0.1,
     3600,
+  ),
+  'MCM.CRON': setting<readonly string[]>(
+    'When a function in JavaScript gets the event `scheduled`: cron expressions with five fields, in the time zone of `MCM.CRON_TZ`, such as `*/5 * * * *; 0 3 * * mon-fri`. If a day of the month and a day of the week are given, either suffices. One run at a time; a time that comes during a run is skipped.',
+    expectedCron,
+    [],
+    readCron,
+  ),
+  'MCM.CRON_TZ': setting<string>(
+    'Time zone of `MCM.CRON`. Where a clock is set ahead, a time in the gap is due at its end, and one of a field with `*` or a step is left out; where it is set back, a time is due once, and one of an hour with `*` or a step both times.',
+    expectedTimeZone,
+    'UTC',
+    readTimeZone,
+  ),
+  'MCM.CRON_MISSED': choice(
+    'What becomes of times of `MCM.CRON` that passed while the device, the runtime or the function was off: nothing (`skip`), or one run for the last of them of each expression (`run-once`). A time of the last minute is not missed.',
+    ['skip', 'run-once'],
   ),
   'MCM.HEALTH_PATH': setting<string | undefined>(
     'Health check: a path below the base path that returns 200 while the service is healthy. A new version must pass it before it replaces the old one.',
@@ -204,7 +221,7 @@ export const containerSettings = {
     'Whether browsers isolate the pages of the service from those of the runtime and of other services (`sandboxed`), or treat them as one site (`trusted`).',
     ['sandboxed', 'trusted'],
   ),
-} as const
+} as const satisfies Readonly<Record<string, Setting<unknown>>>
 
 /** Settings of other runtimes of this API family. They are accepted and ignored, or the runtime sets them itself. */
 export const ignoredSettings: readonly string[] = [

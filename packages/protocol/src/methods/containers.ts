@@ -1,5 +1,7 @@
 import * as z from 'zod'
+import { isCron } from '../mcm/cron.ts'
 import { containerRecord, historyEntry, logLine } from '../mcm/records.ts'
+import { runOutcome } from '../mcm/schedule.ts'
 import { method, param } from './method.ts'
 import { edgeAccessToken } from './values.ts'
 
@@ -91,6 +93,27 @@ export const removeContainer = method({
   access,
   fromServices: 'MCM.MANAGE',
   timeoutMs: 360_000,
+})
+
+export const runScheduled = method({
+  name: 'runScheduled',
+  summary: 'Calls the handler of a function for `scheduled` now, and waits until that is complete.',
+  description:
+    'For tests, and for what should not wait for its next time. The times of `MCM.CRON` stay as they are. One run of a function is under way at a time.',
+  params: [
+    edgeAccessToken,
+    id,
+    param(
+      'cron',
+      z.string().max(200).refine(isCron).optional(),
+      'a cron expression with five fields',
+      '`event.cron`. Default: the first expression of `MCM.CRON`, else `* * * * *`.',
+    ),
+  ],
+  result: runOutcome,
+  reasons: ['not_found', 'busy'],
+  access,
+  timeoutMs: 4_300_000,
 })
 
 export const getContainerLogs = method({

@@ -7,6 +7,7 @@ import {
   getContainers,
   getEngines,
   removeContainer,
+  runScheduled,
   startContainer,
   stopContainer,
 } from './containers.ts'
@@ -49,6 +50,7 @@ export const methods = {
   startContainer,
   stopContainer,
   removeContainer,
+  runScheduled,
   getContainerLogs,
   getContainerHistory,
   setSecret,

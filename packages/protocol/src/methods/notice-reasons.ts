@@ -16,6 +16,8 @@ export const noticeReasons = {
     'Stored secrets were damaged, or the key that they are encrypted with. Services that use them wait. Set them again: selvedge secret list, selvedge secret set <name>. The log has the names of the files.',
   held_paths_damaged:
     'The list of paths that services gave up was damaged and was set aside. Another project may get such a path before its day is over. The log has the names of the files.',
+  schedules_damaged:
+    'The record of the times at which functions ran was damaged and was set aside. Times that passed while the runtime was off are not run. The log has the names of the files.',
   state_rolled_back:
     'The last change of the state cannot be read, so the previous state is used. Check account, sharing and containers, and repeat the last change. Check the disk of the device.',
   container_failed:

@@ -4,8 +4,30 @@ import type { Change } from '../change.ts'
 const gateway = 'apps/runtime/src/services/gateway'
 const containers = 'apps/runtime/src/services/containers'
 const images = 'apps/runtime/src/services/images'
+const schedules = 'apps/runtime/src/services/schedules'
 
 export const runtimeChanges: readonly Change[] = [
+  {
+    file: `${schedules}/runs.ts`,
+    from: 'await remember(key, due.at(-1)!.time)',
+    to: 'remember(key, due.at(-1)!.time).catch(() => undefined)',
+    breaks: 'a function is called for a time when it is on the disk that it was',
+    tests: [`${schedules}/schedules.test.ts`],
+  },
+  {
+    file: `${schedules}/handled-times.ts`,
+    from: 'until - now > setBackMs ? now : until',
+    to: 'until',
+    breaks: 'a clock that was far ahead silences no function',
+    tests: [`${schedules}/schedules.test.ts`],
+  },
+  {
+    file: `${schedules}/timetable.ts`,
+    from: 'time > after && time <= at',
+    to: 'time <= at',
+    breaks: 'a function is called once for a time',
+    tests: [`${schedules}/schedules.test.ts`],
+  },
   {
     file: `${gateway}/headers.ts`,
     from: "(lower === 'authorization' && !forwardToken)",

@@ -43,6 +43,11 @@ const seeds = () => [
   ]),
   Buffer.concat([...begin, message({ set: Array.from({ length: 300 }, (_, at) => item(at)), ask: 1 })]),
   Buffer.concat([message({ listening: true }), message({ broken: 'it does not load' })]),
+  Buffer.concat([
+    message({ listening: true }),
+    message({ ready: true, scheduled: true }),
+    message({ ran: 0, failed: 'no network' }),
+  ]),
   Buffer.concat(Array.from({ length: 200 }, (_, at) => message({ pong: at, more: 'x'.repeat(40) }))),
 ]
 
@@ -96,6 +101,7 @@ const words = [
   '"set":[]',
   '"remove":',
   '"pong":',
+  '"ran":1',
   '"setLong":"k"',
   '\x00\x00\x00\x00\x00',
   '\x00\x04\x00\x00\x00',

@@ -10,6 +10,8 @@ const env = {
   'MCM.CPU': '0.5',
   'MCM.PORT': '8080',
   'MCM.PORTS': '1883/tcp, 8883:1883 5683/udp',
+  'MCM.CRON': '*/5 0-23/2 1,15 jan-MAR *; 0 3 * * mon-fri | 0 0 29 2 7',
+  'MCM.CRON_TZ': 'Europe/Berlin',
   MODE: 'x',
 }
 const spec = { name: 'web', image: 'sha256:0', env }
@@ -22,6 +24,7 @@ export const settings: Target = {
     'packages/protocol/src/mcm/records.ts',
     'packages/protocol/src/mcm/outbound.ts',
     'packages/protocol/src/mcm/ports.ts',
+    'packages/protocol/src/mcm/cron.ts',
   ],
   seeds: () =>
     [
@@ -37,6 +40,8 @@ export const settings: Target = {
   words: [
     '"MCM.OUTBOUND":"',
     '"MCM.VOLUMES":"',
+    '"MCM.CRON":"* * * * *',
+    ';|*/-,',
     '"MCM.BASE_API_PATH":"/',
     '-.-.',
     '/a.b/',

@@ -17,6 +17,10 @@ import {
 import { type HeldPath, openHeldPaths } from '../../../../apps/runtime/src/services/deployments/held-paths.ts'
 import { keyOf } from '../../../../apps/runtime/src/services/deployments/ownership.ts'
 import { openBlobs } from '../../../../apps/runtime/src/services/images/blobs.ts'
+import {
+  type HandledTimes,
+  openHandledTimes,
+} from '../../../../apps/runtime/src/services/schedules/handled-times.ts'
 import { openSecrets } from '../../../../apps/runtime/src/services/secrets/secrets.ts'
 import { openStoredSecrets } from '../../../../apps/runtime/src/services/secrets/stored-secrets.ts'
 import { functionImage, writeFile } from '../../../harness/archives.ts'
@@ -81,6 +85,12 @@ async function readHeldPaths(folder: string): Promise<PartView> {
   return { facts: store.value, whole: JSON.stringify(store.value), alarms: detailsOf(store) }
 }
 
+async function readSchedules(folder: string): Promise<PartView> {
+  const store = await openHandledTimes(folderOf(folder))
+  await store.close()
+  return { facts: store.value, whole: JSON.stringify(store.value), alarms: detailsOf(store) }
+}
+
 /** The values, by the key of the secret. */
 async function readSecrets(folder: string): Promise<PartView> {
   const own = folderOf(folder)
@@ -136,6 +146,7 @@ const parts: readonly Part[] = [
   { name: 'leases', owns: ownsFile('leases.'), read: readLeases },
   { name: 'deployments', owns: ownsFile('deployments.'), read: readDeployed },
   { name: 'paths', owns: ownsFile('held-paths.'), read: readHeldPaths },
+  { name: 'schedules', owns: ownsFile('schedules.'), read: readSchedules },
   { name: 'secrets', owns: ownsFile('secrets.', 'secrets-key.json'), read: readSecrets },
   { name: 'images', owns: ownsFile('images/'), read: readImages },
   { name: 'storage', owns: ownsFile('storage.db'), read: readStored },
@@ -147,6 +158,7 @@ const ownKey = ({ accountId, clientId }: Developer, name: string): string =>
 
 const stateOf = (view: View) => view.state as StatePart
 const pathsOf = (view: View) => view.paths as readonly HeldPath[]
+const schedulesOf = (view: View) => view.schedules as HandledTimes
 const secretsOf = (view: View) => view.secrets as Readonly<Record<string, string | null>>
 const deployedOf = (view: View) => view.deployments as Deployments
 
@@ -161,11 +173,12 @@ const storing = (version: number) => `export default { fetch(request, env, ctx) 
   const [, key, value] = new URL(request.url).search.match(/k=(.*)&v=(.*)/)
   ctx.storage.setItem(key, value)
   return new Response('${version}')
-} }`
+}, scheduled() {} }`
 
 interface Bench extends Recorded, Parties {
   readonly client: RuntimeClient
   readonly token: string
+  readonly isDiskFailing: boolean
 }
 
 export const createRuntimeSubject = (extent: { readonly rounds: number }): Subject => ({
@@ -204,7 +217,7 @@ async function work(
   const { nodeId } = await client.getMe()
   await witness.acknowledged('the node', 'node', (view) => stateOf(view).nodeId === nodeId)
   const token = await accessToken({ identity: parties.identity, runtime: { url } }, parties.developer)
-  const bench: Bench = { ...recorded, ...parties, client, token }
+  const bench: Bench = { ...recorded, ...parties, client, token, isDiskFailing }
   await associate(bench)
   await giveUp(bench, await deploy(bench, 1))
   for (let round = 1; round <= rounds; round++) {
@@ -273,7 +286,7 @@ async function giveUp({ client, token, witness }: Bench, image: string): Promise
 
 /** An image of its own and a container of it, under the same names as before. @returns the ID of the image */
 async function deploy(
-  { client, token, services, developer, witness }: Bench,
+  { client, token, services, developer, witness, isDiskFailing }: Bench,
   version: number,
 ): Promise<string> {
   const edgeAccessToken = token
@@ -284,13 +297,21 @@ async function deploy(
     'image',
     (view) => deployedOf(view).images[ownKey(developer, 'store')]?.digest === image.digest,
   )
-  const env = { VERSION: String(version), 'MCM.ACCESS': 'public' }
+  const cron = `${version} 0 1 1 *`
+  const env = { VERSION: String(version), 'MCM.ACCESS': 'public', 'MCM.CRON': cron }
   await client.deployContainer({ edgeAccessToken, spec: { name: 'store', image: image.id, env } })
   await witness.acknowledged(
     `container ${version}`,
     'container',
     (view) => deployedOf(view).containers[ownKey(developer, 'store')]?.env.VERSION === String(version),
   )
+  // With a disk that refuses writes the container is deployed, and its times count from the next start.
+  if (!isDiskFailing)
+    await witness.acknowledged(
+      `the times of container ${version}`,
+      'times',
+      (view) => schedulesOf(view)[ownKey(developer, 'store')]?.cron === cron,
+    )
   return image.id
 }
 

@@ -1,4 +1,4 @@
-import { describeState, type PortRecord, portName } from '@selvedge/protocol'
+import { type ContainerRecord, describeState, type PortRecord, portName } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { explainEmpty } from '../../context/service-access.ts'
@@ -30,9 +30,17 @@ const portsText = (ports: readonly PortRecord[]): string =>
     })
     .join(', ') || '-'
 
+/** @returns such as `2026-01-01T03:00:00.000Z (last: failed)` */
+function timesText(schedule: ContainerRecord['schedule']): string {
+  if (!schedule) return '-'
+  const { nextAt, last } = schedule
+  return (nextAt ?? '-') + (last && last.outcome !== 'succeeded' ? ` (last: ${last.outcome})` : '')
+}
+
 export const containerList = command({
   path: ['container', 'list'],
-  summary: 'List the containers of the project: state, time since the start, memory, restarts, path, ports.',
+  summary:
+    'List the containers of the project: state, time since the start, memory, restarts, path, ports, next time.',
   options: accessTokenOptions,
   run: async (context, { options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
@@ -45,15 +53,18 @@ export const containerList = command({
   },
   human: (containers) =>
     formatHuman(
-      containers.map(({ id, state, uptime: up, memory, restarts, basePath, health, reason, ports }) => ({
-        id,
-        state: health === 'unhealthy' ? `${state}, unhealthy` : state,
-        uptime: up,
-        memory: memory === null ? '-' : `${(memory / 1024 / 1024).toFixed(1)} MiB`,
-        restarts,
-        path: basePath,
-        ...(containers.some((each) => each.ports) && { ports: portsText(ports ?? []) }),
-        reason: reason ?? (state === 'running' ? null : describeState(state).meaning),
-      })),
+      containers.map(
+        ({ id, state, uptime: up, memory, restarts, basePath, health, reason, ports, schedule }) => ({
+          id,
+          state: health === 'unhealthy' ? `${state}, unhealthy` : state,
+          uptime: up,
+          memory: memory === null ? '-' : `${(memory / 1024 / 1024).toFixed(1)} MiB`,
+          restarts,
+          path: basePath,
+          ...(containers.some((each) => each.ports) && { ports: portsText(ports ?? []) }),
+          ...(containers.some((each) => each.schedule) && { 'next time': timesText(schedule) }),
+          reason: reason ?? (state === 'running' ? null : describeState(state).meaning),
+        }),
+      ),
     ),
 })

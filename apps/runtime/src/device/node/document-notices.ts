@@ -10,6 +10,7 @@ const resetReasons = {
   leases: 'leases_damaged',
   secrets: 'secrets_damaged',
   heldPaths: 'held_paths_damaged',
+  schedules: 'schedules_damaged',
 } as const satisfies Record<string, NoticeReason>
 
 /** Shows damage of the runtime's documents; the log lines have the names of the files. */

@@ -7,7 +7,8 @@ import type { History } from './history.ts'
 import { expectOfAccount, findOwned } from './owned.ts'
 import type { PathOwners } from './path-owners.ts'
 
-export interface ChangeParts extends Pick<EntryParts, 'store' | 'clock' | 'accountId' | 'hold' | 'ports'> {
+export interface ChangeParts
+  extends Pick<EntryParts, 'store' | 'clock' | 'accountId' | 'hold' | 'ports' | 'schedules'> {
   readonly entries: Entries
   readonly history: History
   readonly paths: PathOwners

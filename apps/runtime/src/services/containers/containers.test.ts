@@ -135,6 +135,7 @@ function open(): Containers {
     hostFor: () => ({}) as never,
     accountId: () => accountId,
     ports,
+    schedules: { record: () => undefined, refresh: async () => undefined },
     log: createMemoryLog(),
     onChange: () => undefined,
     onFailed: () => undefined,

@@ -8,7 +8,7 @@ import { isKeyOf } from '../deployments/ownership.ts'
 import { createTurns } from '../deployments/turns.ts'
 import { type Changes, createChanges } from './changes.ts'
 import { createDeploy, type Deploy } from './deploy.ts'
-import { createEntries, type Entries, type Entry, type EntryParts } from './entries.ts'
+import { createEntries, type Entries, type Entry, type EntryParts, noteIn } from './entries.ts'
 import { createHistory } from './history.ts'
 import { isOfAccount } from './owned.ts'
 import { createPathOwners } from './path-owners.ts'
@@ -19,6 +19,8 @@ import { createViews, type Views } from './views.ts'
 
 export interface Containers extends Changes, Views, Renewals {
   readonly deploy: Deploy
+  /** Writes a line of the runtime to the log of a container. @param key of a container in the document; otherwise nothing is written */
+  note(key: string, text: string): void
   /** Recovers what an earlier run left and starts what is wanted; requests wait until it resolves. Never rejects. */
   resume(): Promise<void>
   /** Call it when the associated account changed: containers of that account start, all others stop. */
@@ -138,6 +140,9 @@ export function createContainers(parts: ContainerParts): Containers {
   return {
     wipe,
     deploy,
+    note: (key, text) => {
+      if (store.value.containers[key]) noteIn(entries.of(key), text)
+    },
     ...createRenewals({ store, entries, renew, takeAnyway }),
     ...createChanges(changeParts),
     ...createViews(store, entries, history, parts.accountId),

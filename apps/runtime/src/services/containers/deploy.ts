@@ -18,7 +18,7 @@ import type { Entry } from './entries.ts'
 import { lastWords, linesOfReason } from './history.ts'
 import type { Running } from './instances.ts'
 import { expectOfAccount } from './owned.ts'
-import { expectFree, expectRoom, expectUnreserved, findImage } from './requirements.ts'
+import { expectFree, expectRoom, expectScheduling, expectUnreserved, findImage } from './requirements.ts'
 import type { Service } from './service.ts'
 
 const rule = 'a new version must start and pass its health check'
@@ -74,7 +74,7 @@ export function createDeploy(parts: ChangeParts): Deploys {
   /** Called again when the document is changed: other containers may have been deployed while this one started. */
   function expectDeployable(value: Deployments, { key, next, content }: Deployment): void {
     expectOfAccount(next, parts.accountId())
-    readSettings(next.env)
+    expectScheduling(readSettings(next.env), content)
     entries.expectAllowed(next)
     expectRoom(value, key, next)
     expectUnreserved(next)
@@ -125,6 +125,8 @@ export function createDeploy(parts: ChangeParts): Deploys {
     await switchTo(running, service, entry)
     store.updateLazily((value) => withImageUsed(value, next.imageKey, clock.now()))
     parts.onChange()
+    // A time that comes after the answer counts, also if the power is cut right then.
+    if (running.plan.settings['MCM.CRON'].length > 0) await parts.schedules.refresh()
     return entries.record(key)
   }
 

@@ -19,6 +19,7 @@ import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.
 import { logLines } from '../engines/log-lines.ts'
 import type { Grants } from '../grants/grants.ts'
 import type { PortKeeper } from '../ports/claims.ts'
+import type { ScheduleKeeper } from '../schedules/keeper.ts'
 import { createMask, type Mask } from '../secrets/masks.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { createAllLogs } from './all-logs.ts'
@@ -50,6 +51,8 @@ export interface EntryParts {
   readonly grants: Grants
   /** Ports of the device that lead to containers. */
   readonly ports: PortKeeper
+  /** Times at which functions are called. */
+  readonly schedules: ScheduleKeeper
   /** The associated account, or "": containers of another account do not run. */
   readonly accountId: () => string
   /** Does work with the content of an image, which stays on the disk until the work is complete. */
@@ -139,8 +142,7 @@ export function createEntries(
         openStorage: (reader) => storage.open(dataKey, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
       },
       // A container may write what it likes into its own log; lines of the runtime may quote secrets in errors and addresses.
-      log: (stream, text) =>
-        entry.log.add(stream, stream === 'runtime' ? redactText(entry.mask.hide(text)) : text),
+      log: (stream, text) => (stream === 'runtime' ? noteIn(entry, text) : entry.log.add(stream, text)),
       expectAllowed: () => allowed.expect(container),
       ...secretsOf(parts.secrets, entry.mask, container, settings),
     }
@@ -191,10 +193,10 @@ export function createEntries(
       statusOf(container, contentOf(container), stateOf(key, container), entries.get(key)?.service),
     summary: (key, container) => summaryOf(container, stateOf(key, container), entries.get(key)?.service),
     async record(key) {
-      const container = store.value.containers[key]
-      if (!container) throw new RpcError('not_found', 'the container was removed meanwhile')
-      const [content, state] = [contentOf(container), stateOf(key, container)]
-      return recordOf(container, content, state, entries.get(key)?.service, parts.ports.records(container))
+      const container = presentIn(store, key)
+      const { service } = entries.get(key) ?? {}
+      const record = await recordOf(container, contentOf(container), stateOf(key, container), service)
+      return { ...record, ...portsAndTimes(parts, key, container) }
     },
     async close(isReplaced) {
       ticking.stop()
@@ -205,6 +207,24 @@ export function createEntries(
     },
   }
 }
+
+/** What a record has of the ports of the device and of times. */
+function portsAndTimes({ ports, schedules }: EntryParts, key: string, container: StoredContainer) {
+  const records = ports.records(container)
+  const schedule = schedules.record(key, readSettings(container.env))
+  return { ...(records && { ports: records }), ...(schedule && { schedule }) }
+}
+
+/** @throws RpcError `not_found` */
+function presentIn({ value }: Pick<DeploymentStore, 'value'>, key: string): StoredContainer {
+  const { [key]: container } = value.containers
+  if (container) return container
+  throw new RpcError('not_found', 'the container was removed meanwhile')
+}
+
+/** Writes a line of the runtime, which may quote secrets in errors and addresses: they are hidden. */
+export const noteIn = (entry: Pick<Entry, 'log' | 'mask'>, text: string): void =>
+  entry.log.add('runtime', redactText(entry.mask.hide(text)))
 
 /** What a plan has of secrets. They are hidden before the instance has them. */
 function secretsOf(

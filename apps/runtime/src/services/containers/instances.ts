@@ -47,6 +47,7 @@ export const startInstance = (parts: InstanceParts, plan: Plan): Promise<Running
     plan.expectAllowed?.()
     const running = runningOf(parts, plan, await parts.engine.start(plan))
     try {
+      expectScheduled(running)
       await expectHealthy(running)
     } catch (cause) {
       await endInstance(running, 0)
@@ -82,6 +83,15 @@ const runningOf = ({ now, clock }: InstanceParts, plan: Plan, instance: Instance
   unanswered: createLimitedWork({ now }),
   lastUsed: now(),
 })
+
+/** Times without a handler for them are a mistake that should be seen when it is deployed. */
+function expectScheduled({ plan, instance }: Running): void {
+  if (plan.settings['MCM.CRON'].length > 0 && !instance.runScheduled)
+    throw new RpcError(
+      'container_failed',
+      'MCM.CRON is set, and its code has no handler for "scheduled": export default { scheduled(event, env, ctx) { … } }, or mimikModule.scheduled',
+    )
+}
 
 async function expectHealthy(running: Running): Promise<void> {
   const { instance, ended } = running

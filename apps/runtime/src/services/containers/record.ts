@@ -1,10 +1,4 @@
-import type {
-  ContainerRecord,
-  ContainerState,
-  ContainerStatus,
-  EndReason,
-  PortRecord,
-} from '@selvedge/protocol'
+import type { ContainerRecord, ContainerState, ContainerStatus, EndReason } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { Content, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
@@ -50,7 +44,6 @@ export async function recordOf(
   content: Content,
   state: ContainerState,
   service: Service | undefined,
-  ports: PortRecord[] | undefined,
 ): Promise<ContainerRecord> {
   const { clientId, image, created } = container
   const running = service?.running()
@@ -63,7 +56,6 @@ export async function recordOf(
     basePath: basePathOf(container),
     memory: (await running?.instance.memory()) ?? null,
     isolation: [...(service?.isolation() ?? [])],
-    ...(ports && { ports }),
   }
 }
 

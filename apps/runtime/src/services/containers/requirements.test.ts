@@ -1,8 +1,13 @@
 import { RpcError } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
-import { type Deployments, deploymentsFormat, type StoredContainer } from '../deployments/deployments.ts'
+import {
+  type Content,
+  type Deployments,
+  deploymentsFormat,
+  type StoredContainer,
+} from '../deployments/deployments.ts'
 import { keyOf } from '../deployments/ownership.ts'
-import { expectFree, expectRoom, expectUnreserved, findImage } from './requirements.ts'
+import { expectFree, expectRoom, expectScheduling, expectUnreserved, findImage } from './requirements.ts'
 
 const container = (accountId: string, clientId: string, name: string) =>
   ({ accountId, clientId, name, env: {} }) as unknown as StoredContainer
@@ -141,5 +146,23 @@ describe('the image of a container', () => {
     const { reason, hint } = refusalOf(() => findImage(deployed(['d', 'counter']), owner, 'counter'))
     expect(reason).toBe('not_found')
     expect(hint).toBe('Deploy it first, with deployImage.')
+  })
+})
+
+describe('times at which a container is called', () => {
+  const content = (kind: string, language?: string) =>
+    ({ kind, entry: language === undefined ? null : { language } }) as unknown as Content
+  const times = { 'MCM.CRON': ['* * * * *'] }
+
+  it('are for functions in JavaScript', () => expectScheduling(times, content('function', 'js')))
+
+  it.each([
+    ['an OCI container', content('oci')],
+    ['a function in WASM', content('function', 'wasm')],
+  ])('are refused for %s, which runs without them', (what, of) => {
+    const refusal = refusalOf(() => expectScheduling(times, of))
+    expect(refusal.reason).toBe('invalid_params')
+    expect(refusal.message).toContain(what)
+    expectScheduling({ 'MCM.CRON': [] }, of)
   })
 })

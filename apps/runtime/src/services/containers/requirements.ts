@@ -1,7 +1,7 @@
 /** What must be there before a container is deployed. */
-import { RpcError } from '@selvedge/protocol'
+import { type ContainerSettings, RpcError } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
-import type { Deployments, StoredContainer } from '../deployments/deployments.ts'
+import type { Content, Deployments, StoredContainer } from '../deployments/deployments.ts'
 import type { HeldPath } from '../deployments/held-paths.ts'
 import { askedKey, idOf, isOwnedBy, type Owned, type Owner, ofAccount } from '../deployments/ownership.ts'
 import { findTaken } from './path-owners.ts'
@@ -107,5 +107,19 @@ export function expectFree(
     'conflict',
     `the path ${path} is at, above or below a path of the client ${clientId}${time}`,
     { hint: 'Choose another MCM.BASE_API_PATH, or deploy without MCM.API_ALIAS.' },
+  )
+}
+
+/** @throws RpcError `invalid_params` for times of something that can't get the event */
+export function expectScheduling(
+  settings: Pick<ContainerSettings, 'MCM.CRON'>,
+  { kind, entry }: Content,
+): void {
+  if (settings['MCM.CRON'].length === 0 || entry?.language === 'js') return
+  const what = kind === 'oci' ? 'an OCI container' : 'a function in WASM'
+  throw new RpcError(
+    'invalid_params',
+    `env["MCM.CRON"] is for functions in JavaScript, and this is ${what}: it cannot get the event`,
+    { hint: 'Deploy a function that calls it at these times, or let its own program wait for them.' },
   )
 }

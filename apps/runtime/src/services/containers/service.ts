@@ -5,13 +5,14 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ContainerRecord, type EndReason, RpcError } from '@selvedge/protocol'
+import { inBackground } from '@selvedge/service-kit/safely'
 import type { Plan } from '../engines/engine.ts'
 import { createAlone } from './alone.ts'
 import { createHealthMonitor } from './health-monitor.ts'
 import { idleSecondsOf, isIdle } from './idle-policy.ts'
 import { endInstance, type Running, startInstance } from './instances.ts'
-import { createServing } from './serving.ts'
-import { createStarts, type StartParts } from './starts.ts'
+import { createServing, type Serving } from './serving.ts'
+import { createStarts, type StartParts, type Starts } from './starts.ts'
 
 /** Seconds for an instance to finish its requests: after another instance replaced it, and when the runtime ends. */
 const graceSeconds = 10
@@ -29,6 +30,11 @@ export interface Service {
   acquire(): Running | Promise<Running>
   /** Called when a request exceeded its time limit: a program that does not react any more is stopped. */
   overran(running: Running): Promise<void>
+  /**
+   * Replaces an instance with work that does not end: it answers the requests that it has for some seconds, and others get the next instance.
+   * Does nothing if it does not serve any more.
+   */
+  retire(running: Running): void
   /**
    * Starts an instance of another plan and checks it, beside the one that runs. If two may not run at once, the one that runs is stopped
    * before; requests wait until `switchTo` or `discard`, and it starts again if the other one fails.
@@ -93,6 +99,7 @@ export function createService(first: Plan, parts: ServiceParts): Service {
       running.plan.log('runtime', why)
       await endInstance(running, 0, 'not_reacting')
     },
+    retire: (running) => retire(running, serving, starts),
     discard: alone.discard,
     prepare: async (plan) =>
       (await parts.engine.needsAlone?.(plan)) ? alone.prepare(plan) : startInstance(parts, plan),
@@ -101,8 +108,7 @@ export function createService(first: Plan, parts: ServiceParts): Service {
         starts.want()
         return starts.serve(running)
       }),
-    resume: starts.resume,
-    retry: starts.retry,
+    ...{ resume: starts.resume, retry: starts.retry },
     async stop(isLast = false) {
       starts.cancel()
       const running = serving.release()
@@ -132,4 +138,11 @@ export function createService(first: Plan, parts: ServiceParts): Service {
     waiting: starts.secondsToWait,
     lastEnd: starts.lastEnd,
   }
+}
+
+function retire(running: Running, serving: Serving, starts: Starts): void {
+  if (serving.current() !== running) return
+  serving.release()
+  serving.drain(running, graceSeconds)
+  inBackground('containers.retire', starts.retry())
 }

@@ -6,9 +6,9 @@ import type { ContainerSettings, EndReason, Methods, PortMapping, ResultOf } fro
 import type { Content } from '../deployments/deployments.ts'
 import type { Asking } from '../grants/granted-to.ts'
 import type { ServiceSecret } from '../secrets/secrets.ts'
-import type { ServiceInfo, StorageChange } from './function/control.ts'
+import type { ScheduledEvent, ServiceInfo, StorageChange } from './function/control.ts'
 
-export type { ServiceInfo, StorageChange, StorageItem } from './function/control.ts'
+export type { ScheduledEvent, ServiceInfo, StorageChange, StorageItem } from './function/control.ts'
 
 /** Where an instance answers HTTP: HTTP/1.1, or the protocol of `MCM.PROTOCOL`. */
 export type Upstream = { readonly socketPath: string } | TcpUpstream
@@ -119,6 +119,13 @@ export interface Instance {
    * @throws RpcError as `Plan.secrets`, and what the engine throws
    */
   readonly renewSecrets?: (signal: string) => Promise<void>
+  /**
+   * Calls its handler for `scheduled`. Resolves once that and what it passed to `waitUntil` is complete, and what it stored is on the disk. Undefined
+   * where it has no such handler.
+   *
+   * @throws Error with what it failed with, or that the instance stopped before
+   */
+  readonly runScheduled?: (event: ScheduledEvent) => Promise<void>
   /** Whether it continues while no runtime runs; the next one adopts it. */
   readonly outlivesRuntime?: true
   /** Ends it gracefully, then by force. Resolves when it is gone. */

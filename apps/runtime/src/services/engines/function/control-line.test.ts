@@ -92,3 +92,31 @@ it('sends the longest value that the storage may hold, and ends a program that d
   await Promise.all([1, 2].map(() => line.sendChange({ setLong: 'key', value: Buffer.alloc(longest) })))
   expect(violations).toEqual([expect.stringContaining('bytes unread')])
 })
+
+it('sends events to a program that has a handler for them, and nothing after the line closed', async () => {
+  const path = join(folder, 'events')
+  const ready = Promise.withResolvers<boolean>()
+  const violation = Promise.withResolvers<string>()
+  const line = await openControlLine(path, 1000, {
+    onListening: () => undefined,
+    onReady: ready.resolve,
+    onBroken: () => undefined,
+    answer: async () => undefined,
+    onViolation: violation.resolve,
+    onClosed: () => undefined,
+  })
+  ending.push(line.close)
+  const program = connect(path)
+  ending.push(() => program.destroy())
+  program.write(Buffer.concat([message({ listening: true }), message({ ready: true, scheduled: true })]))
+  expect(await ready.promise).toBe(true)
+  const [first, second, third] = [1, 2, 3].map((time) => line.run({ cron: '* * * * *', time }))
+  for (const each of [second, third]) each!.catch(() => undefined)
+  program.write(Buffer.concat([message({ ran: 1 }), message({ ran: 2, failed: 'no network' })]))
+  await first
+  await expect(second).rejects.toThrow('no network')
+  program.write(message({ ran: 4 }))
+  expect(await violation.promise).toContain('a result of an event that was not sent')
+  await expect(third).rejects.toThrow('the instance stopped')
+  await expect(line.run({ cron: '* * * * *', time: 4 })).rejects.toThrow('the instance stopped')
+})

@@ -4,9 +4,10 @@ import { createServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { safely } from '@selvedge/service-kit/safely'
 import { shareRun } from '@selvedge/service-kit/share'
-import type { FromFunction, Question, StorageChange, ToFunction } from './control.ts'
+import type { FromFunction, Question, ScheduledEvent, StorageChange, ToFunction } from './control.ts'
 import { parseMessage } from './control-message.ts'
 import { createFrameReader, encodeFrame, type Frame, maxPayload, ProtocolError } from './frames.ts'
+import { createScheduledRuns, type ScheduledRuns } from './scheduled-runs.ts'
 import { chunkBytes } from './storage-change.ts'
 
 /** Milliseconds in which a program that reacts at all answers a ping. */
@@ -31,12 +32,19 @@ export interface ControlLine extends Sender {
   ping(): Promise<boolean>
   /** Notifies the program whether it may write to its storage. Resolves once what it wrote before is stored, or after some seconds. */
   mayWrite(isAllowed: boolean): Promise<void>
+  /**
+   * Sends an event. Resolves once the function has handled it.
+   *
+   * @throws Error with what the function failed with, or that the line closed
+   */
+  run(event: ScheduledEvent): Promise<void>
   close(): void
 }
 
 export interface ControlHandlers {
   onListening(line: Sender): void
-  onReady(): void
+  /** @param hasScheduled whether the function has a handler for `scheduled` */
+  onReady(hasScheduled: boolean): void
   /** The function did not load. */
   onBroken(why: string): void
   /** @returns the value of the answer; a rejection is answered with its message */
@@ -68,19 +76,14 @@ export async function openControlLine(
   }
   const sender = createSender(maxValueBytes, () => connection, end)
   const pings = createPings()
-  const receiver = createReceiver(sender, maxValueBytes, handlers, pings.onPong)
+  const runs = createScheduledRuns(sender.send)
+  const receiver = createReceiver(sender, maxValueBytes, handlers, {
+    onPong: pings.onPong,
+    onRan: runs.onRan,
+  })
 
   async function serve(socket: Socket): Promise<void> {
-    const read = createFrameReader(maxPayload)
-    for await (const chunk of socket as AsyncIterable<Buffer>) {
-      for (const frame of read(chunk)) {
-        await receiver.handle(frame)
-        await nextTurn()
-        // Closed while a frame was handled: the frames after it are dropped.
-        if (socket.destroyed) break
-      }
-      if (socket.destroyed) break
-    }
+    await handleFrames(socket, receiver.handle).finally(runs.giveUp)
     if (!isOver) handlers.onClosed()
   }
 
@@ -115,12 +118,28 @@ export async function openControlLine(
     async mayWrite(isAllowed) {
       if (!isOver) await pings.ping((ping) => sender.send({ ping, mayWrite: isAllowed }), storeTimeoutMs)
     },
+    run: runs.run,
     close() {
       isOver = true
       pings.giveUp()
+      runs.giveUp()
       server.close()
       connection?.destroy()
     },
+  }
+}
+
+/** Resolves when the connection is closed. @throws ProtocolError, and what the connection fails with */
+async function handleFrames(socket: Socket, handle: (frame: Frame) => Promise<void>): Promise<void> {
+  const read = createFrameReader(maxPayload)
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    for (const frame of read(chunk)) {
+      await handle(frame)
+      await nextTurn()
+      // Closed while a frame was handled: the frames after it are dropped.
+      if (socket.destroyed) return
+    }
+    if (socket.destroyed) return
   }
 }
 
@@ -177,20 +196,22 @@ function createReceiver(
   sender: Sender,
   maxValueBytes: number,
   handlers: ControlHandlers,
-  onPong: (id: number) => void,
+  { onPong, onRan }: { readonly onPong: (id: number) => void; readonly onRan: ScheduledRuns['onRan'] },
 ) {
   const collect = createCollector(maxValueBytes)
   let isAnswering = false
   /** What the program sends once, in this order. */
   let next: 'listening' | 'ready' | undefined = 'listening'
 
-  function advance(message: Exclude<FromFunction, { ask: number } | { pong: number }>): void {
+  function advance(
+    message: Exclude<FromFunction, { ask: number } | { pong: number } | { ran: number }>,
+  ): void {
     const expected = next
     if (expected === undefined || !(expected in message || ('broken' in message && expected === 'ready')))
       throw new ProtocolError('a message out of order')
     next = expected === 'listening' ? 'ready' : undefined
     if ('listening' in message) handlers.onListening(sender)
-    else if ('ready' in message) handlers.onReady()
+    else if ('ready' in message) handlers.onReady(message.scheduled === true)
     else handlers.onBroken(message.broken.slice(0, 500))
   }
 
@@ -207,6 +228,7 @@ function createReceiver(
         isAnswering = false
         await sender.send(answer)
       } else if ('pong' in message) onPong(message.pong)
+      else if ('ran' in message) onRan(message.ran, message.failed)
       else advance(message)
     },
   }

@@ -16,7 +16,8 @@ const fromFunction: z.ZodType<FromFunction> = z.union([
   z.strictObject({ identify: z.string().max(512), ask: number }),
   z.strictObject({ pong: number }),
   z.strictObject({ listening: z.literal(true) }),
-  z.strictObject({ ready: z.literal(true) }),
+  z.strictObject({ ready: z.literal(true), scheduled: z.literal(true).optional() }),
+  z.strictObject({ ran: number, failed: z.string().optional() }),
   z.strictObject({ broken: z.string() }),
 ]) as never
 

@@ -33,9 +33,18 @@ export interface StartOrder {
   readonly openNodesPath: string
 }
 
+/** A time at which a function is called, as its settings state it. */
+export interface ScheduledEvent {
+  /** The expression of `MCM.CRON` that is due. */
+  readonly cron: string
+  /** When it was due, Unix milliseconds. */
+  readonly time: number
+}
+
 /**
  * The runtime sends `start`, then the secrets, then the storage, then the source in frames of bytes, then `load`. A `ping` is answered with `pong`
- * and its number: one that says whether the function may write, once everything that it wrote before is stored.
+ * and its number: one that says whether the function may write, once everything that it wrote before is stored. `scheduled` is answered with
+ * `ran` and its number. It comes on this line only, on which the runtime alone writes: no request can be mistaken for it.
  */
 export type ToFunction =
   | { readonly start: StartOrder }
@@ -45,6 +54,7 @@ export type ToFunction =
   | { readonly done: number; readonly value?: unknown }
   | { readonly failed: number; readonly reason: string }
   | { readonly ping: number; readonly mayWrite?: boolean }
+  | ({ readonly scheduled: number } & ScheduledEvent)
   | { readonly stop: true }
 
 /** The requests of the host program to the runtime; each is answered with `done` or `failed` and its number. */
@@ -53,9 +63,12 @@ export type Question = (ChangeMessage | { readonly identify: string }) & { reado
 export type FromFunction =
   /** Its sockets are open and its permissions are given up; nothing of the function has run. */
   | { readonly listening: true }
-  | { readonly ready: true }
+  /** Whether the function has a handler for `scheduled`. */
+  | { readonly ready: true; readonly scheduled?: true }
   | { readonly broken: string }
   | { readonly pong: number }
+  /** @param failed what it failed with */
+  | { readonly ran: number; readonly failed?: string }
   | Question
 
 /** Host name of requests over the host socket. No name server may resolve it (RFC 6761 § 6.4). */

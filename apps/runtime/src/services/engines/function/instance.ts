@@ -93,11 +93,12 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
   const { plan, sandbox, folder, storage, undo } = starting
   const { settings } = plan
   const memoryMb = settings['MCM.MEMORY_MB'] ?? defaultMemoryMb
-  const started = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<boolean>()
   started.promise.catch(() => undefined)
   const fail = (cause: RpcError) => started.reject(cause)
   let program: Program | undefined
   let isListening = false
+  let hasScheduled = false
 
   const line = await openControlLine(folder.control, settings['MCM.STORAGE_MB'] * megabyte, {
     onListening(own) {
@@ -136,7 +137,7 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
   )
   const timeout = setTimeout(late, seconds * 1000)
   try {
-    await started.promise
+    hasScheduled = await started.promise
   } catch (cause) {
     kill((cause as Error).message)
     await gone
@@ -151,6 +152,7 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
     memory: program.memory,
     responds: line.ping,
     takeOver: storage.takeOver,
+    ...(hasScheduled && { runScheduled: line.run }),
     async stop(graceSeconds) {
       line.send({ stop: true }).catch(() => undefined)
       const byForce = safely('function.stop', () => kill('it was stopped by force'))

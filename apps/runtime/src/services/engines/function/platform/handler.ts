@@ -32,7 +32,7 @@ export interface Surroundings {
 
 type Handler = (context: unknown, request: unknown, response: unknown) => unknown
 
-/** Gives the function that serves a request. */
+/** The function that serves a request, and the context for what is not a request. */
 export function hostHandler(handler: Handler, around: Surroundings) {
   const { env, info, storage, files, fetch, identityToken, secrets } = around
   const events = createEventSockets()
@@ -47,18 +47,20 @@ export function hostHandler(handler: Handler, around: Surroundings) {
     dispatchWebSocketEvent: events.dispatch,
   }
 
-  return async (request: Request): Promise<Response> => {
+  // Each request has its own: services add members for the caller to them.
+  const contextOf = (): HandlerContext => ({ ...shared, edge: { ...edge } })
+
+  const serve = async (request: Request): Promise<Response> => {
     if (request.headers.has(eventsHeader)) return events.accept(request)
     const asked = await readRequest(request, files)
     return new Promise((resolve, reject) => {
       const response = createHandlerResponse(files, resolve, reject)
-      // Each request has its own: services add members for the caller to them.
-      const context: HandlerContext = { ...shared, edge: { ...edge } }
       Promise.resolve()
-        .then(() => handler(context, asked, response))
+        .then(() => handler(contextOf(), asked, response))
         .catch(reject)
     })
   }
+  return { serve, contextOf }
 }
 
 async function readRequest(request: Request, files: HeldStorage['files']): Promise<HandlerRequest> {

@@ -1,10 +1,16 @@
-import { noSockets, openSockets, type StartOrder, type StorageChange } from '../control.ts'
+import {
+  noSockets,
+  openSockets,
+  type ScheduledEvent,
+  type StartOrder,
+  type StorageChange,
+} from '../control.ts'
 import { joined } from './bytes.ts'
 import { type Channel, type Order, openChannel } from './channel.ts'
 import { type DenoServer, deno } from './deno.ts'
 import { setCaches, setProcess } from './globals.ts'
 import type { Surroundings } from './handler.ts'
-import { loadScript, type Serve } from './load.ts'
+import { type Handlers, loadScript } from './load.ts'
 import { createFetch, createRuntimeFetch } from './outbound.ts'
 import { decode, later, log, OwnMap } from './own.ts'
 import { offerSockets } from './sockets/offer.ts'
@@ -13,8 +19,7 @@ import { placeOf } from './stack-traces.ts'
 import { createStorage, type HeldStorage } from './storage.ts'
 import { hostWasm } from './wasm.ts'
 
-interface Loaded {
-  readonly serve: Serve
+interface Loaded extends Handlers {
   readonly storage: HeldStorage
 }
 
@@ -57,8 +62,15 @@ export async function hostFunction([
     else if ('source' in order) source[source.length] = order.source
     else if ('load' in order) void load()
     else if ('ping' in order) void answerPing(order.ping, order.mayWrite)
+    else if ('scheduled' in order) inTheBackground(answerScheduled(channel, current, order.scheduled, order))
     else if ('stop' in order) void stop()
     else storage?.apply(order as StorageChange)
+  }
+
+  /** The program does not stop before the task is complete. */
+  function inTheBackground(task: Promise<unknown>): void {
+    background.add(task)
+    task.finally(() => background.delete(task))
   }
 
   async function answerPing(ping: number, mayWrite: boolean | undefined): Promise<void> {
@@ -75,11 +87,10 @@ export async function hostFunction([
       current = await loadFunction(start!, storage!, joined(source))
       source.length = 0
       loaded.resolve(current)
-      channel.send({ ready: true })
+      channel.send({ ready: true, ...(current.scheduled && { scheduled: true }) })
     } catch (cause) {
       log(cause)
-      const why = String((cause as Error)?.message ?? cause).slice(0, 2000)
-      channel.send({ broken: why + placeOf(cause) })
+      channel.send({ broken: whyOf(cause) })
     }
   }
 
@@ -107,11 +118,8 @@ export async function hostFunction([
       openNodesPath: order.openNodesPath,
     }
     if (order.language === 'wasm') return { serve: await hostWasm(bytes, around), storage: held }
-    const serve = await loadScript(decode(bytes), around, (task) => {
-      background.add(task)
-      task.finally(() => background.delete(task))
-    })
-    return { serve, storage: held }
+    const handlers = await loadScript(decode(bytes), around, inTheBackground)
+    return { ...handlers, storage: held }
   }
 
   async function stop(): Promise<void> {
@@ -119,6 +127,36 @@ export async function hostFunction([
     await Promise.allSettled(background)
     await Promise.resolve(storage?.settled()).catch(() => undefined)
     deno.exit(0)
+  }
+}
+
+/** Handles an event, and sends the result. */
+async function answerScheduled(
+  channel: Channel,
+  loaded: Loaded | undefined,
+  id: number,
+  event: ScheduledEvent,
+): Promise<void> {
+  try {
+    if (!loaded?.scheduled) throw new Error('the function has no handler for "scheduled"')
+    try {
+      await loaded.scheduled(event)
+    } finally {
+      await loaded.storage.settled()
+    }
+    channel.send({ ran: id })
+  } catch (cause) {
+    channel.send({ ran: id, failed: whyOf(cause) })
+    log('scheduled', cause)
+  }
+}
+
+/** @param cause what the function threw, which may be anything */
+function whyOf(cause: unknown): string {
+  try {
+    return String((cause as Error)?.message ?? cause).slice(0, 2000) + placeOf(cause)
+  } catch {
+    return 'it threw something that is no text'
   }
 }
 
