@@ -142,7 +142,7 @@ describe('the arrows of the architecture', () => {
       .flatMap(importsOf)
       .filter(({ from, what }) => {
         if (what.startsWith('.')) return houseOf(relative(root, join(root, dirname(from), what))) !== house
-        if (house === 'packages/client' && from.startsWith('packages/client/src/node/'))
+        if (/^packages\/client\/src\/(?:node\/|function\/node\.)/.test(from))
           return !/^node:/.test(what) && !allowed[house]!.some((rule) => rule.test(what))
         return !allowed[house]!.some((rule) => rule.test(what))
       })

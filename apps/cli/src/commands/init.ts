@@ -50,6 +50,7 @@ function copyFunctionModules(target: string): void {
 /** The examples in the comments import the modules as the project does. */
 const withProjectPaths = (text: string): string =>
   text
+    .replaceAll("'@selvedge/client/function/node'", "'./selvedge/node.ts'")
     .replaceAll("'@selvedge/client/function/testing'", "'./selvedge/testing.ts'")
     .replaceAll("'@selvedge/client/function'", "'./selvedge/index.ts'")
 

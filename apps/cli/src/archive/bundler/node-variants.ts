@@ -1,11 +1,11 @@
 /**
- * Packages that open TCP connections in their variant for Node.js, and have another one for browsers that cannot. A function opens
- * connections as Node.js does, so they are bundled as Node.js finds them. All other packages come as browsers and workers get them.
+ * Packages whose variant for Node.js opens TCP connections or decodes streams, and whose variant for browsers cannot. A function has what
+ * they need, so they are bundled as Node.js finds them. All other packages come as browsers and workers get them.
  */
 import { createRequire } from 'node:module'
 import { packageOfFile } from './absent.ts'
 
-const packages = new Set(['mqtt', 'ws'])
+const packages = new Set(['iconv-lite', 'mqtt', 'ws'])
 
 /** The name of the package of a specifier; undefined for a path. */
 function packageOfSpecifier(specifier: string): string | undefined {

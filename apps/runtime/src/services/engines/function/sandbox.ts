@@ -165,6 +165,8 @@ function denoArgs(
     '--no-config',
     '--no-lock',
     '--no-code-cache',
+    // The signal of a request aborts when its caller leaves, and not after each answer.
+    '--unstable-no-legacy-abort',
     '--cached-only',
     `--v8-flags=--max-old-space-size=${Math.floor(memoryMb * heapShare)}`,
     `--allow-net=${[...sockets.map((path) => `unix:${path}`), runtimeHost].join(',')}`,
