@@ -185,6 +185,7 @@ export const groups: readonly Group[] = [
     'absent',
     'node-modules',
     'node-variants',
+    'own-modules',
   ),
   beside('cli-files', cli, 'context/config-file', 'context/config-folder'),
   {

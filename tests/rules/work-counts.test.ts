@@ -12,6 +12,10 @@ const exceptions: Readonly<Record<string, string>> = {
   'packages/protocol/src/tokens/used-proofs.ts #perOwner': 'a proof ends with its time, and in no other way',
   'apps/discovery/src/index/grid.ts #count': 'entries of the grid: it is its size',
   'apps/discovery/src/stores/embedded/columns.ts number': 'nodes of an account: it is its size',
+  'apps/runtime/src/services/engines/function/platform/files/tree.ts nodes':
+    'files of a function: it is their number',
+  'apps/runtime/src/services/engines/function/platform/files/descriptors.ts opens':
+    'descriptors of one file of a function, in its sandbox',
   'apps/console/src/parts/map/date-line.ts turns': 'turns around the globe',
   'apps/simulator/src/drive.ts under': 'the simulator counts its own requests',
   'apps/simulator/src/wire.ts open': 'the simulator counts its own connections',

@@ -539,6 +539,38 @@ export const sandbox: Bounds = {
   'apps/runtime/src/services/engines/function/platform/event-sockets.ts': {
     'createEventSockets.sockets': lasting('`sockets.size >= eventLimits.sockets`', '`sockets.delete`'),
   },
+  'apps/runtime/src/services/engines/function/platform/files/descriptors.ts': {
+    'createDescriptors.opened': lasting('`opened.size >= tree.limits.descriptors`', '`opened.delete`'),
+    'createDescriptors.read.target': own('the buffer of the function'),
+    'createDescriptors.write.file.bytes': own('`tree.ts: limits.bytes`'),
+  },
+  'apps/runtime/src/services/engines/function/platform/files/folders.ts': {
+    "removing.rm.fileError('EISDIR', 'rm', { path })": own('one code'),
+  },
+  'apps/runtime/src/services/engines/function/platform/files/handle.ts': {
+    'files of createHandles.open.createWriteStream': own('files in memory: `tree.ts: limits.bytes`'),
+  },
+  'apps/runtime/src/services/engines/function/platform/files/module.ts': {
+    'callbackError.argumentError(`the last argument of ${name} is a function: use ${name}Sync or fs.promises without one`)':
+      own('one code'),
+  },
+  'apps/runtime/src/services/engines/function/platform/files/operations.ts': {
+    'files of wholeFiles.appendFile': own('files in memory: `tree.ts: limits.bytes`'),
+    'files of wholeFiles.copyFile': own('files in memory: `tree.ts: limits.bytes`'),
+  },
+  'apps/runtime/src/services/engines/function/platform/files/streams.ts': {
+    'prepare.stream': own('the memory of the function is limited from outside'),
+    'createReads.ReadStream.stream': own('the memory of the function is limited from outside'),
+  },
+  'apps/runtime/src/services/engines/function/platform/files/tree.ts': {
+    'createTree.root.children': own('one folder'),
+    'createTree.make.place.folder.children': lasting('`nodes >= limits.nodes`', '`folder.children.delete`'),
+    'createTree.move.folder.children': lasting('`nodes >= limits.nodes`', '`folder.children.delete`'),
+  },
+  'apps/runtime/src/services/engines/function/platform/names.ts': {
+    'createNames.PromiseResolver.prototype': own('the methods of Node.js'),
+    'createNames.CallbackResolver.prototype': own('the methods of Node.js'),
+  },
   'apps/runtime/src/services/engines/function/platform/handler.ts': {
     'all that readRequest.arrayBuffer() reads': own('the memory of the function is limited from outside'),
   },

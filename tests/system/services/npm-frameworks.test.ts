@@ -15,7 +15,7 @@ describe('a framework for node:http in a function', needs('npm packages'), () =>
   })
   afterAll(() => services.stop())
 
-  describe.each(['express', 'express4', 'fastify', 'koa'])('%s', (name) => {
+  describe.each(['express', 'express4', 'fastify', 'koa', 'hapi'])('%s', (name) => {
     let base: string
     beforeAll(async () => {
       const { archive } = await packFolder(join(folder, name), { name })

@@ -11,7 +11,7 @@ const call = async (app: NodeApp, path = '/', init: RequestInit & { duplex?: 'ha
 
 const echo: NodeListener = (request, response) => request.pipe(response)
 
-/** A body that counts the chunks of 64 KiB that were asked of it. */
+/** A body that counts the chunks of 64 KiB that were read from it. */
 function endless() {
   const counted = { chunks: 0, isCancelled: false }
   const body = new ReadableStream<Uint8Array>(
@@ -29,11 +29,14 @@ function endless() {
 
 /** Resolves when a count stays the same while this process has nothing else to do. */
 const settles = (count: () => number): Promise<void> =>
-  vi.waitFor(async () => {
-    const before = count()
-    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-    expect(count()).toBe(before)
-  })
+  vi.waitFor(
+    async () => {
+      const before = count()
+      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+      expect(count()).toBe(before)
+    },
+    { timeout: 120_000 },
+  )
 
 describe('an app for node:http as a worker', () => {
   it('gets the method, the path with its query, and the headers', async () => {
@@ -111,7 +114,7 @@ describe('an app for node:http as a worker', () => {
     expect(counted.chunks).toBeLessThan(40)
     response.end('enough')
     expect(await (await answered).text()).toBe('enough')
-    await vi.waitFor(() => expect(counted.isCancelled).toBe(true))
+    await vi.waitFor(() => expect(counted.isCancelled).toBe(true), { timeout: 120_000 })
   })
 
   it('waits for a caller that does not read', async () => {
@@ -216,7 +219,7 @@ describe('an app for node:http as a worker', () => {
     expect(await (await callWorker(worker)).text()).toBe('now')
   })
 
-  it.each([[null], [{}], ['app'], [{ fetch: echo }]])('refuses %j, and says what to give', (app) => {
+  it.each([[null], [{}], ['app'], [{ fetch: echo }]])('refuses %j with what to give instead', (app) => {
     expect(() => toWorker(app as never)).toThrow(/fastify instance/)
   })
 })

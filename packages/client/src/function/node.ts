@@ -15,7 +15,7 @@ const maxHeaderBytes = 64 * 1024
 const ofConnection = new Set(
   'connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect'.split(' '),
 )
-/** Statuses whose answers have no content (Fetch standard, null body status). */
+/** Statuses of answers without content (Fetch standard, null body status). */
 const withoutBody = new Set([204, 205, 304])
 
 /** A function that answers requests of `node:http`: an express app, `app.callback()` of koa, or your own. */

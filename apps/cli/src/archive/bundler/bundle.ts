@@ -56,7 +56,10 @@ export async function bundleFunction(
       // Of two ways that a package has, that of browsers needs no files, processes and sockets.
       platform: 'browser',
       resolve: { conditionNames: ['worker', 'browser', 'module', 'default'] },
-      transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+      // In the sandbox, the module has a URL that is no file: what packages derive from it needs one.
+      transform: {
+        define: { 'process.env.NODE_ENV': '"production"', 'import.meta.url': '"file:///index.js"' },
+      },
       plugins: [nodeModules.plugin, modules.plugin],
       onLog(_, { code, message, loc }) {
         if (code === 'UNRESOLVED_IMPORT' || code === 'EVAL') return

@@ -1,6 +1,7 @@
 /** Which imports are modules of Node.js, and what is in their place. */
 import { expect, it } from 'vitest'
 import { collectNodeModules, nodeModule, nodeModuleInScript, requireOfNode } from './node-modules.ts'
+import { ownModules } from './own-modules.ts'
 
 it.each([
   ['fs', 'node:fs'],
@@ -27,12 +28,12 @@ it('is an expression in a script', () => {
   expect(nodeModuleInScript('node:fs')).toBe('process.getBuiltinModule("node:fs")')
 })
 
-it('stays an import, but for process, which the function has of its own; CommonJS needs a way to it', () => {
+it('stays an import, but for those that the function has of its own; CommonJS needs a way to it', () => {
   const { plugin, isRequired } = collectNodeModules()
   const resolve = (specifier: string, kind: string) =>
     (plugin.resolveId as (...given: unknown[]) => unknown)(specifier, '/own/index.js', { kind })
   expect(resolve('hono', 'require-call')).toBeNull()
-  expect(resolve('fs', 'import-statement')).toEqual({ id: 'node:fs', external: true })
+  expect(resolve('zlib', 'import-statement')).toEqual({ id: 'node:zlib', external: true })
   const own = resolve('process', 'import-statement')
   expect(own).toMatch(/^\0/)
   expect(isRequired()).toBe(false)
@@ -44,6 +45,24 @@ it('stays an import, but for process, which the function has of its own; CommonJ
   )
   expect(load('/own/index.js')).toBeNull()
 })
+
+it.each(Object.keys(ownModules))(
+  'of its own, such as %s, is what the sandbox gives when the function is loaded',
+  (name) => {
+    const { plugin } = collectNodeModules()
+    const id = (plugin.resolveId as (...given: unknown[]) => unknown)(`node:${name}`, '/own/index.js', {
+      kind: 'import-statement',
+    })
+    const source = String((plugin.load as (id: unknown) => unknown)(id))
+    expect(source).toContain(
+      name === 'process'
+        ? 'const own = globalThis.process\n'
+        : `const own = process.getBuiltinModule("node:${name}")\n`,
+    )
+    const names = source.match(/export const \{ (.*) \} = own/)![1]!.split(', ')
+    expect(names).toEqual(ownModules[name])
+  },
+)
 
 it('of the Sockets API is the connect() that the sandbox has', () => {
   const { plugin } = collectNodeModules()

@@ -4,16 +4,7 @@
  */
 import { isBuiltin } from 'node:module'
 import type { Plugin } from 'rolldown'
-
-/** A module of its own in place of `node:process`: its named exports would be those from before the function got its environment. */
-const ownProcess = '\0selvedge:process'
-/** The same on every machine, so that the same files make the same bundle. */
-const processNames = `arch argv chdir cwd emit emitWarning env exit hrtime memoryUsage nextTick off on once pid platform stderr
-  stdout title umask uptime version versions`
-const ownProcessSource = `const own = globalThis.process
-export default own
-export const { ${processNames.split(/\s+/).join(', ')} } = own
-`
+import { ownModules } from './own-modules.ts'
 
 /** `connect()` of the Sockets API, which Workers import. The sandbox has it as a global name. */
 const workersSockets = 'cloudflare:sockets'
@@ -36,6 +27,17 @@ export interface NodeModules {
   isRequired(): boolean
 }
 
+const ownPrefix = '\0selvedge:'
+
+/** A module that gets what it exports from the sandbox when the function is loaded. */
+function ownSource(id: string): string | undefined {
+  const name = id.startsWith(ownPrefix) ? id.slice(ownPrefix.length) : undefined
+  const names = name === undefined ? undefined : ownModules[name]
+  if (names === undefined) return undefined
+  const own = name === 'process' ? 'globalThis.process' : nodeModuleInScript(`node:${name}`)
+  return `const own = ${own}\nexport default own\nexport const { ${names.join(', ')} } = own\n`
+}
+
 export function collectNodeModules(): NodeModules {
   let isRequired = false
   const plugin: Plugin = {
@@ -45,12 +47,13 @@ export function collectNodeModules(): NodeModules {
       const id = nodeModule(specifier)
       if (id === undefined) return null
       if (kind === 'require-call') isRequired = true
-      else if (id === 'node:process') return ownProcess
+      else if (Object.hasOwn(ownModules, id.slice('node:'.length)))
+        return ownPrefix + id.slice('node:'.length)
       return { id, external: true }
     },
     load(id) {
       if (id === ownSockets) return ownSocketsSource
-      return id === ownProcess ? ownProcessSource : null
+      return ownSource(id) ?? null
     },
   }
   return { plugin, isRequired: () => isRequired }

@@ -2,6 +2,9 @@
 import { createCaches } from './caches.ts'
 import { duktape } from './duktape.ts'
 
+/** The unprivileged user of Linux. */
+const nobody = 65_534
+
 /**
  * Makes `process` that of the function: the platform's own needs rights that no function has where packages only read (`process.env`,
  * `process.cwd()`). It shows nothing of the device, and what would change it throws the error of the sandbox.
@@ -18,6 +21,11 @@ export function setProcess(
     argv: ['node', 'index.js'],
     execArgv: [],
     umask: () => 0o077,
+    getuid: () => nobody,
+    geteuid: () => nobody,
+    getgid: () => nobody,
+    getegid: () => nobody,
+    getgroups: () => [nobody],
   }
   for (const [name, value] of Object.entries(members)) setHidden(target.process, name, value)
 }

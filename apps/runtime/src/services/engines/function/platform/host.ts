@@ -11,6 +11,7 @@ import { type DenoServer, deno } from './deno.ts'
 import { setCaches, setProcess } from './globals.ts'
 import type { Surroundings } from './handler.ts'
 import { type Handlers, loadScript } from './load.ts'
+import { offerModules } from './modules.ts'
 import { createFetch, createRuntimeFetch } from './outbound.ts'
 import { decode, later, log, OwnMap } from './own.ts'
 import { offerSockets } from './sockets/offer.ts'
@@ -104,6 +105,7 @@ export async function hostFunction([
     globalThis.fetch = fetch
     setProcess(order.env)
     setCaches()
+    if (order.language === 'js') offerModules()
     if (order.language === 'js' && sockets === openSockets)
       offerSockets((asked) => openTunnel(host, asked)).prepare(decode(bytes))
     const around: Surroundings = {

@@ -85,6 +85,10 @@ export const nodeProcess = (globalThis as unknown as { process: NodeProcess }).p
 const getModule = nodeProcess.getBuiltinModule
 export const { nextTick } = nodeProcess
 
+const { setImmediate } = globalThis as unknown as { setImmediate(task: () => void): unknown }
+/** Calls it after what is ready now: timers and other events are not held up. */
+export const afterEvents = (task: () => void): void => void setImmediate(task)
+
 /** A module of Node.js. It is loaded when it is needed: that is a good part of the start of a function. */
 export const nodeModule = <T>(id: string): T => getModule.call(nodeProcess, id) as T
 

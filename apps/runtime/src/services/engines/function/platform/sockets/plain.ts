@@ -1,4 +1,5 @@
 /** `connect` of a `net.Socket` of the function: the connection is opened by the runtime. Everything else of the class stays Node's. */
+import { leftToRuntime } from '../names.ts'
 import { createHandle, type Handle } from './handle.ts'
 import {
   bytesOf,
@@ -63,7 +64,7 @@ function begin(socket: NodeSocket): void {
 function usesOwnLookup({ host, lookup }: ConnectOptions): boolean {
   if (typeof lookup !== 'function' || nodeModule<NodeNet>('node:net').isIP(host ?? 'localhost') !== 0)
     return false
-  return lookup !== nodeModule<{ lookup: unknown }>('node:dns').lookup
+  return !(leftToRuntime in lookup) && lookup !== nodeModule<{ lookup: unknown }>('node:dns').lookup
 }
 
 function lookUp(
