@@ -1,11 +1,11 @@
 /**
- * Packages whose variant for Node.js opens TCP connections or decodes streams, and whose variant for browsers cannot. A function has what
+ * Packages that use files, decode streams or open TCP connections in their variant for Node.js, and cannot in that for browsers. A function has what
  * they need, so they are bundled as Node.js finds them. All other packages come as browsers and workers get them.
  */
 import { createRequire } from 'node:module'
 import { packageOfFile } from './absent.ts'
 
-const packages = new Set(['iconv-lite', 'mqtt', 'ws'])
+const packages = new Set(['ejs', 'iconv-lite', 'mqtt', 'nunjucks', 'pino', 'superagent', 'ws'])
 
 /** The name of the package of a specifier; undefined for a path. */
 function packageOfSpecifier(specifier: string): string | undefined {
