@@ -101,7 +101,7 @@ export function layoutFiles(options: ImageOptions): TarEntry[] {
   ]
 }
 
-export function writeFile(folder: string, name: string, content: Buffer): string {
+export function writeFile(folder: string, name: string, content: string | Buffer): string {
   mkdirSync(folder, { recursive: true })
   const path = join(folder, name)
   writeFileSync(path, content)

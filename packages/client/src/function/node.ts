@@ -93,7 +93,7 @@ export function callOf(request: IncomingMessage): NodeCall {
  * export default toWorker(createServer((request, response) => response.end(`hello ${request.url}`)))
  * ```
  */
-export function toWorker(app: NodeApp): Worker {
+export function toWorker(app: NodeApp): Worker & Required<Pick<Worker, 'fetch'>> {
   const { prepare, listener } = listenerOf(app)
   const server = createServer({ maxHeaderSize: maxHeaderBytes }, (request, response) => {
     const fail = (cause: unknown) => calls.get(request.socket)?.fail(cause)
