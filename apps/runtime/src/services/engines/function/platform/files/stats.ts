@@ -4,7 +4,7 @@ import type { Node } from './tree.ts'
 const folderType = 0o040_000
 const fileType = 0o100_000
 /** The unprivileged user of Linux. */
-export const nobody = 65_534
+const nobody = 65_534
 const blockBytes = 4096
 
 class Kind {
