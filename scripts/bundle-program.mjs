@@ -45,7 +45,11 @@ export const programs = {
   },
   stack: { main: 'src/main.ts' },
   simulator: { main: 'src/main.ts' },
-  cli: { main: 'src/main.ts', bundler: 'src/archive/bundler/main.ts' },
+  cli: {
+    main: 'src/main.ts',
+    bundler: 'src/archive/bundler/main.ts',
+    'yaml.lazy': 'src/compose/yaml.lazy.ts',
+  },
 }
 
 /** V8 stores a source with one character beyond Latin-1 as two bytes a character: 600 kB of the runtime's memory. */

@@ -67,7 +67,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   'apps/cli': [
     /^node:/,
     /^@selvedge\/(protocol|client|geo)(\/|$)/,
-    /^(chokidar|commander|rolldown|tar|uqr)$/,
+    /^(chokidar|commander|rolldown|tar|uqr|yaml)$/,
   ],
   'apps/stack': [/^node:/, /^@selvedge\/service-kit(\/|$)/],
   'apps/simulator': [/^node:/, /^@selvedge\/(protocol|client|geo|service-kit)(\/|$)/],

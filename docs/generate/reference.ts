@@ -27,6 +27,9 @@ import { scopes } from '@selvedge/protocol/tokens'
 import type { Options } from '@selvedge/service-kit/config'
 import * as z from 'zod'
 import { commands } from '../../apps/cli/src/commands/index.ts'
+import { fileKeys, partKeys } from '../../apps/cli/src/compose/app-keys.ts'
+import type { Keys } from '../../apps/cli/src/compose/service/draft.ts'
+import { serviceKeys } from '../../apps/cli/src/compose/service/keys.ts'
 import { discoveryOptions } from '../../apps/discovery/src/config.ts'
 import { identityOptions } from '../../apps/identity/src/config.ts'
 import { runtimeOptions } from '../../apps/runtime/src/config.ts'
@@ -258,6 +261,26 @@ const containersPage = [
   `Accepted for compatibility with other runtimes of this API family, without effect: ${ignoredSettings.map((name) => `\`${name}\``).join(', ')}.`,
 ].join('\n\n')
 
+const composeRows = (keys: Keys) =>
+  Object.entries(keys).map(([name, key]) => [
+    `\`${name}\``,
+    key.use === 'used' ? key.becomes : `${key.use === 'refused' ? 'refused' : 'without effect'}: ${key.why}`,
+  ])
+
+const composePage = [
+  note,
+  '# Keys of Compose files',
+  'What `selvedge compose check` makes of each key of the Compose Specification. A key that is not here is refused with its line, unless its name begins with `x-`. How to use them: [Compose files](../compose.md).',
+  ...Object.entries({
+    'The file': fileKeys,
+    Services: serviceKeys,
+    Networks: partKeys.networks,
+    Volumes: partKeys.volumes,
+    Secrets: partKeys.secrets,
+    Configs: partKeys.configs,
+  }).flatMap(([title, keys]) => [`## ${title}`, table(['Key', 'Meaning here'], composeRows(keys))]),
+].join('\n\n')
+
 const pages: Readonly<Record<string, string>> = {
   'openrpc.json': JSON.stringify(openRpc, undefined, 2),
   'methods.md': methodsPage,
@@ -266,6 +289,7 @@ const pages: Readonly<Record<string, string>> = {
   'cli.md': cliPage,
   'http.md': httpPage,
   'containers.md': containersPage,
+  'compose.md': composePage,
   'events.md': eventsPage,
   'metrics.md': `${note}\n\n${metricsPage}`,
 }

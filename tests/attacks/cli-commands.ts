@@ -32,6 +32,7 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'container run': ['x'],
   'container logs': ['x', '--follow'],
   'container wait': ['x', '--timeout', '1'],
+  'compose check': ['{folder}/compose.yaml'],
   'secret set': ['x', '--file', '{folder}/track.nmea'],
   'secret remove': ['x'],
   why: ['x'],

@@ -7,6 +7,7 @@
 /** Files and folders that are mutated, from the root of the project, with what they decide. */
 export const mutated: Readonly<Record<string, string>> = {
   'apps/cli/src/archive': 'decides which files of a folder are read, bundled and packed',
+  'apps/cli/src/compose': 'decides what a Compose file of a stranger reads and becomes, within limits',
   'apps/cli/src/context': 'decides which address gets a credential, and who may read files of the user',
   'apps/cli/src/login': 'verifies sign-ins and stores their tokens',
   'apps/cli/src/output/browser.ts': 'decides which URL another program gets',

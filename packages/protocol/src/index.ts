@@ -2,6 +2,7 @@
  * The contract of Selvedge: methods of the local API, HTTP shapes, errors, tokens. It imports the schema library
  * and nothing else, and knows no transport, no clock and no key.
  */
+export * from './apps/plan.ts'
 export { catalogue, messages, type Reason, reasons } from './errors/catalogue.ts'
 export { OAuthError, type OAuthErrorCode, oauthErrors } from './errors/oauth.ts'
 export { RpcError, type RpcErrorObject } from './errors/rpc-error.ts'

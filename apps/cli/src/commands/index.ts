@@ -35,6 +35,7 @@ import { adminStoreBackup, adminStoreNoteBackup, adminStoreRestore } from './adm
 import { adminTokenDeveloper, adminTokenList, adminTokenRevoke } from './admin/tokens.ts'
 import { call } from './call.ts'
 import { completion } from './completion.ts'
+import { composeCheck } from './compose/check.ts'
 import { containerChanges } from './container/change.ts'
 import { containerDeploy } from './container/deploy.ts'
 import { containerList } from './container/list.ts'
@@ -135,6 +136,7 @@ export const commands: readonly CommandDeclaration[] = [
   containerRun,
   containerLogs,
   containerWait,
+  composeCheck,
   secretSet,
   secretList,
   secretRemove,
@@ -196,6 +198,7 @@ export const groups: Readonly<Record<string, string>> = {
   group: 'Groups of people of the account, to share services with.',
   image: 'Images on the device.',
   container: 'Services on the device.',
+  compose: 'Apps of several containers, from Compose files.',
   secret: 'Secrets of services.',
   support: 'Facts about this machine, for a question to others.',
   service: 'The systemd service of an installed program.',

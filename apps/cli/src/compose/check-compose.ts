@@ -1,0 +1,46 @@
+/** Reads a Compose file into the plan of an app, with every problem by name and line. It asks no service and changes no file. */
+import type { AppPlan } from '@selvedge/protocol'
+import { type AppOptions, readApp } from './app.ts'
+import { type OpenOptions, openCompose } from './open-compose.ts'
+import { createReport, type Remark } from './report.ts'
+import { Unreadable } from './unreadable.ts'
+
+export interface Checked {
+  /** Compose files in the order in which they were merged. */
+  readonly files: readonly string[]
+  /** null if there is a problem. */
+  readonly plan: AppPlan | null
+  readonly problems: readonly Remark[]
+  /** Problems beyond those that are listed. */
+  readonly moreProblems: number
+  readonly notes: readonly Remark[]
+  readonly moreNotes: number
+}
+
+/** By file and line, as a person reads it. */
+const inOrder = (remarks: readonly Remark[]): readonly Remark[] =>
+  [...remarks].sort((one, two) =>
+    one.file === two.file ? one.line - two.line || one.column - two.column : one.file < two.file ? -1 : 1,
+  )
+
+/** @throws UsageError for a file of the command line that cannot be read */
+export async function checkCompose(options: OpenOptions & AppOptions): Promise<Checked> {
+  const report = createReport()
+  let files: readonly string[] = []
+  let plan: AppPlan | undefined
+  try {
+    const opened = await openCompose(options, report)
+    files = opened.names
+    plan = await readApp(opened, options, report)
+  } catch (cause) {
+    if (!(cause instanceof Unreadable)) throw cause
+  }
+  return {
+    files,
+    plan: report.problems.length === 0 && plan ? plan : null,
+    problems: inOrder(report.problems),
+    moreProblems: report.left.problems,
+    notes: inOrder(report.notes),
+    moreNotes: report.left.notes,
+  }
+}
