@@ -45,6 +45,11 @@ const beside = (name: string, folder: string, ...names: readonly string[]): Grou
 })
 
 export const groups: readonly Group[] = [
+  {
+    name: 'compose',
+    sources: [`${cli}/compose/**/*.ts`],
+    tests: [`${cli}/compose/*.test.ts`],
+  },
   beside('guard', `${kit}/http`, 'guard', 'target'),
   beside('tunnels', `${services}/gateway/tunnels`, 'target'),
   {

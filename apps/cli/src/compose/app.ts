@@ -179,7 +179,12 @@ function planOf(name: string, services: readonly AppService[], parts: Parts): Ap
   return {
     name,
     services: [...services],
-    networks: [...networks].map((each) => parts.networks.get(each!) ?? { name: each!, isInternal: false }),
+    networks: [
+      ...[...parts.networks.values()].filter((each) => networks.has(each.name)),
+      ...(networks.has(defaultNetwork) && !parts.networks.has(defaultNetwork)
+        ? [{ name: defaultNetwork, isInternal: false }]
+        : []),
+    ],
     volumes: [...parts.volumes.values()].filter((each) => volumes.has(each.name)),
     secrets: [...parts.secrets.values()].filter(
       (each) => each !== undefined && secrets.has(each.name),

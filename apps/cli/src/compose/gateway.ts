@@ -21,7 +21,7 @@ export const httpPorts: readonly (readonly [first: number, last: number])[] = [
   [8123, 8123],
   [8200, 8200],
   [8888, 8888],
-  [9000, 9001],
+  [9000, 9000],
   [9090, 9091],
 ]
 

@@ -76,6 +76,10 @@ const appService = z.strictObject({
   restart: z.enum(appRestarts),
   maxRestarts: z.number().int().min(1).max(1000).nullable().describe('Of `on-failure`; null: any number'),
   needsInit: z.boolean().describe('Whether a small init is its first process, which ends orphans'),
+  addCapabilities: z
+    .array(z.string().regex(/^[A-Z_]{3,32}$/))
+    .max(64)
+    .describe('What stays of the profile if `dropCapabilities` has `ALL`: names without `CAP_`'),
   dropCapabilities: z
     .array(z.string().regex(/^[A-Z_]{3,32}$/))
     .max(64)

@@ -15,6 +15,8 @@ export interface DraftPort {
   readonly protocol: 'tcp' | 'udp'
   /** Whether the file says that it is HTTP. */
   readonly isHttp: boolean
+  /** Whether the file has it on the loopback interface alone. */
+  readonly isLocal: boolean
 }
 
 export interface Draft {
@@ -29,6 +31,7 @@ export interface Draft {
   needsInit: boolean
   entrypoint: { readonly words: readonly string[]; readonly at: At } | undefined
   command: { readonly words: readonly string[]; readonly at: At } | undefined
+  addCapabilities: readonly string[]
   dropCapabilities: readonly string[]
   /** Settings, such as `MCM.USER`, with the value that each came from. */
   readonly settings: Map<string, { readonly value: string; readonly at: At }>
@@ -73,6 +76,7 @@ export const createDraft = (name: string, at: At): Draft => ({
   needsInit: false,
   entrypoint: undefined,
   command: undefined,
+  addCapabilities: [],
   dropCapabilities: [],
   settings: new Map(),
   variables: new Map(),

@@ -1,6 +1,6 @@
 /** A service of the plan, from what its keys set. */
 import { type AppService, appPlanLimits, expectedOfSetting, portName } from '@selvedge/protocol'
-import { type At, problem } from '../at.ts'
+import { type At, note, problem } from '../at.ts'
 import { shown } from '../report.ts'
 import { memberOf } from '../tree.ts'
 import { type Draft, setSetting } from './draft.ts'
@@ -62,6 +62,7 @@ function planOf(draft: Draft, image: string, isBehindGateway: boolean): AppServi
     restart: draft.restart,
     maxRestarts: draft.restart === 'on-failure' ? draft.maxRestarts : null,
     needsInit: draft.needsInit,
+    addCapabilities: [...draft.addCapabilities],
     dropCapabilities: [...draft.dropCapabilities],
     networks: networksOf(draft),
     volumes: draft.volumes,
@@ -119,6 +120,8 @@ function setPorts(draft: Draft, gateway: GatewayPath | undefined, ports: UsedPor
   const own = draft.ports.filter(({ target, protocol }) => protocol === 'udp' || target !== gateway?.port)
   const texts = new Set<string>()
   for (const each of own) {
+    if (each.isLocal)
+      note(each.at, 'The port is on the network, too, if services.publish of the device lists it.')
     const name = portName({ port: portOf(each), protocol: each.protocol })
     const other = ports.get(name)
     if (other !== undefined && other !== draft.name)

@@ -44,7 +44,8 @@ function addPorts(draft: Draft, at: At, entry: Entry): void {
       at,
       `The ranges have different lengths: ${entry.published} and ${entry.target}. Write one port for each.`,
     )
-  if (!checkAddress(at, entry.address)) return
+  if (!isPossible(at, entry.address)) return
+  const isLocal = loopback.some((each) => each === entry.address)
   for (let index = 0; index <= target.last - target.first; index += 1)
     draft.ports.push({
       at,
@@ -52,18 +53,12 @@ function addPorts(draft: Draft, at: At, entry: Entry): void {
       target: target.first + index,
       protocol: entry.protocol,
       isHttp: entry.isHttp,
+      isLocal,
     })
 }
 
-function checkAddress(at: At, address: string | undefined): boolean {
-  if (address === undefined || openAddresses.includes(address)) return true
-  if (loopback.includes(address)) {
-    note(
-      at,
-      'The port is on the loopback interface, and on the network only if services.publish of the device lists it.',
-    )
-    return true
-  }
+function isPossible(at: At, address: string | undefined): boolean {
+  if (address === undefined || [...openAddresses, ...loopback].includes(address)) return true
   problem(
     at,
     `Ports are not bound to single addresses such as ${shown(address)} yet. Remove the address; services.publish of the device decides who reaches the port.`,

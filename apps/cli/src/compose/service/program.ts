@@ -16,17 +16,18 @@ export const profileCapabilities = [
 
 const capabilityOf = (text: string) => text.toUpperCase().replace(/^CAP_/, '')
 
-function addCapabilities(at: At): void {
-  for (const item of textsOf(at)) {
+/** What is in the profile already counts only beside `cap_drop: [ALL]`. */
+function addCapabilities(draft: Draft, at: At): void {
+  const names = textsOf(at).flatMap((item) => {
     const name = capabilityOf(item.text)
-    if (profileCapabilities.some((each) => each === name))
-      note(item, 'Containers have this capability already.')
-    else
-      problem(
-        item,
-        `${shown(item.text)} is not in the profile of containers. Remove it; allowed are ${profileCapabilities.join(', ')}.`,
-      )
-  }
+    if (profileCapabilities.some((each) => each === name)) return [name]
+    problem(
+      item,
+      `${shown(item.text)} is not in the profile of containers. Remove it; allowed are ${profileCapabilities.join(', ')}.`,
+    )
+    return []
+  })
+  draft.addCapabilities = [...new Set(names)].sort()
 }
 
 function dropCapabilities(draft: Draft, at: At): void {
@@ -102,8 +103,9 @@ export const programKeys: Keys = {
   read_only: used('`MCM.ROOT: "read-only"`', (draft, at) => {
     if (flagOf(at)) setSetting(draft, 'MCM.ROOT', 'read-only', at)
   }),
-  cap_add: used('nothing for capabilities of the profile; others are refused', (_, at) =>
-    addCapabilities(at),
+  cap_add: used(
+    'capabilities of the profile that stay with `cap_drop: [ALL]`; others are refused',
+    addCapabilities,
   ),
   cap_drop: used('capabilities that the container does not get', dropCapabilities),
   privileged: used('nothing for false; true is refused', (_, at) => {

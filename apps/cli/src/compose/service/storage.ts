@@ -47,6 +47,11 @@ const harmlessOptions = [
 
 /** `source:target:options`, `source:target` or `target`. */
 function shortMount(at: At, text: string): Mount | undefined {
+  if (/^[A-Za-z]:[\\/]/.test(text))
+    return problem(
+      at,
+      `${shown(text)} is a folder of Windows, which the device does not have. Use a named volume.`,
+    )
   const parts = text.split(':')
   if (parts.length > 3 || parts.some((each) => each === ''))
     return problem(at, `${shown(text)} is not a mount. Write source:target or source:target:ro.`)

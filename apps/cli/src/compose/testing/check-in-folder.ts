@@ -1,0 +1,51 @@
+/** Compose files in a folder of a test. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
+import { type Checked, checkCompose } from '../check-compose.ts'
+
+export interface Options {
+  readonly profiles?: readonly string[]
+  readonly envFiles?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly paths?: readonly string[]
+  /** Called with the folder before the file is read. */
+  readonly prepare?: (folder: string) => void
+}
+
+/**
+ * Checks the Compose file of a folder.
+ *
+ * @param files content by path; a text alone is that of `compose.yaml`
+ */
+export async function check(
+  files: string | Readonly<Record<string, string | Buffer>>,
+  { profiles = [], envFiles = [], env = {}, paths = [], prepare }: Options = {},
+): Promise<Checked> {
+  const folder = await temporaryFolder()
+  try {
+    const app = join(folder.path, 'app')
+    const all = typeof files === 'string' ? { 'compose.yaml': files } : files
+    for (const [path, content] of Object.entries({ 'compose.yaml': '', ...all })) {
+      mkdirSync(dirname(join(app, path)), { recursive: true })
+      writeFileSync(join(app, path), content)
+    }
+    prepare?.(app)
+    return await checkCompose({ cwd: app, paths, profiles, envFiles, env, name: undefined })
+  } finally {
+    await folder.remove()
+  }
+}
+
+/** Problems as people see them. */
+export const problemsOf = ({ problems }: Checked): string[] =>
+  problems.map(({ line, column, path, message }) => `${line}:${column} ${path}: ${message}`)
+
+export const notesOf = ({ notes }: Checked): string[] =>
+  notes.map(({ path, message }) => `${path}: ${message}`)
+
+/** The only service of a plan. */
+export function serviceOf(checked: Checked) {
+  if (!checked.plan) throw new Error(`no plan: ${problemsOf(checked).join('\n')}`)
+  return checked.plan.services[0]!
+}
