@@ -1,5 +1,5 @@
 /**
- * Public Compose files, told again: what people find in the documentation of these programs. `expected.txt` beside each has what the command
+ * Public Compose files in our own words: what people find in the documentation of these programs. `expected.txt` beside each has what the command
  * prints, and the plan of the app. `npm test -- tests/compose -u` writes it again.
  */
 import { readdirSync } from 'node:fs'

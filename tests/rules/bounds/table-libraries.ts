@@ -266,6 +266,67 @@ export const programs: Bounds = {
   'apps/cli/src/archive/bundler/policy.ts': {
     'createPolicy.packages': passing('`packages.size >= maxPackages`'),
   },
+  'apps/cli/src/compose/env-file.ts': {
+    'readEnvFile.known': passing('a file of `limits.ts: envFileBytes: 256 * 1024`'),
+  },
+  'apps/cli/src/compose/gateway.ts': {
+    'choosePaths.chosen': passing('one for each service: `plan.ts: services: 64`'),
+    'choosePaths.paths': passing('one for each service: `plan.ts: services: 64`'),
+  },
+  'apps/cli/src/compose/interpolate.ts': {
+    'interpolate.parts': passing('`length > composeLimits.textCharacters`'),
+  },
+  'apps/cli/src/compose/open-compose.ts': {
+    'openCompose.parsed': passing('one for each file: `folder-files.ts: used.files > composeLimits.files`'),
+    'readVariables.values': passing('files of `composeLimits.envFileBytes`, which its user names'),
+  },
+  'apps/cli/src/compose/order-services.ts': {
+    'checkDependencies.draft.dependsOn': passing('only those that were there: `present`'),
+    'follow.done': passing('one for each service: `plan.ts: services: 64`'),
+  },
+  'apps/cli/src/compose/parts.ts': {
+    'createConfigs.byPath': passing('one for each config: `configs.size >= appPlanLimits.configs`'),
+    'createConfigs.configs': passing('`configs.size >= appPlanLimits.configs`'),
+    'readParts.store': passing('`configs.size >= appPlanLimits.configs`'),
+  },
+  'apps/cli/src/compose/report.ts': {
+    'createRemarks.all': passing('`all.length >= max`'),
+    'createRemarks.keys': passing('one for each remark: `all.length >= max`'),
+  },
+  'apps/cli/src/compose/service/data.ts': {
+    'addConfig.draft.configs': passing('the values of one file: `limits.ts: values: 20_000`'),
+    'readOneEnvFile.draft.fileVariables': passing(
+      'the files of one app: `limits.ts: allBytes: 16 * 1024 * 1024`',
+    ),
+    'readSecrets.draft.secrets': passing('the values of one file: `limits.ts: values: 20_000`'),
+    'setVariable.draft.variables': passing('the values of one file: `limits.ts: values: 20_000`'),
+  },
+  'apps/cli/src/compose/service/draft.ts': {
+    'setSetting.draft.settings': passing('the values of one file: `limits.ts: values: 20_000`'),
+  },
+  'apps/cli/src/compose/service/finish.ts': {
+    'setPorts.ports': passing(
+      '`network.ts: maxRange = 16` for each of the values: `limits.ts: values: 20_000`',
+    ),
+  },
+  'apps/cli/src/compose/service/network.ts': {
+    'addPorts.draft.ports': passing('`maxRange = 16` for each of the values: `limits.ts: values: 20_000`'),
+    'readExpose.draft.exposed': passing('the values of one file: `limits.ts: values: 20_000`'),
+    'readHosts.draft.settings': own('one setting'),
+  },
+  'apps/cli/src/compose/service/order.ts': {
+    'readDependsOn.draft.dependsOn': passing('the values of one file: `limits.ts: values: 20_000`'),
+    'readLinks.draft.dependsOn': passing('the values of one file: `limits.ts: values: 20_000`'),
+  },
+  'apps/cli/src/compose/service/program.ts': { 'draft.aliases': own('one name for each service') },
+  'apps/cli/src/compose/service/storage.ts': {
+    'addBind.draft.mounts': passing('the values of one file: `limits.ts: values: 20_000`'),
+    'addMemory.draft.tmpfs': passing('the values of one file: `limits.ts: values: 20_000`'),
+    'addMount.draft.volumes': passing('the values of one file: `limits.ts: values: 20_000`'),
+  },
+  'apps/cli/src/compose/tree-reader.ts': {
+    'TreeReader.#anchors': passing('`this.#values > composeLimits.values`'),
+  },
   'apps/cli/src/commands/admin/store-backup.ts': {
     'files of openNew': own('one backup that its user names'),
     'files of publish': own('the name of that backup'),

@@ -83,7 +83,7 @@ function readName(at: At, given: string | undefined, folder: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 30)
-    .replace(/^-+|-+$/g, '')
+    .replace(/^-|-$/g, '')
   const name = own ?? (plain === '' ? 'app' : plain)
   if (appNamePattern.test(name)) return name
   at.report.problem(

@@ -99,7 +99,7 @@ export function secondsOf(at: At): number | undefined {
   const expected = 'a duration such as 30s or 1m30s'
   const text = matchOf(at, /^(?:\d{1,9}(?:\.\d{1,9})?(?:us|ms|s|m|h)){1,5}$|^0$/, expected)
   if (text === undefined) return undefined
-  return [...text.matchAll(/([\d.]+)(us|ms|s|m|h)/g)].reduce(
+  return [...text.matchAll(/(\d{1,9}(?:\.\d{1,9})?)(us|ms|s|m|h)/g)].reduce(
     (sum, [, count, unit]) => sum + Number(count) * unitSeconds[unit!]!,
     0,
   )

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { check, notesOf, type Options, problemsOf, serviceOf } from './testing/check-in-folder.ts'
+import {
+  check,
+  notesOf,
+  type Options,
+  problemsOf,
+  serviceOf,
+} from '../../../../tests/harness/check-compose.ts'
 
 /** A service with some keys. */
 const service = (keys: string, options?: Options) =>
@@ -180,7 +186,7 @@ describe('the gateway', () => {
     ])
   })
 
-  it('has no path for a service with the label "none"', async () => {
+  it('has no path for a service with the label `none`', async () => {
     expect(
       await paths('  web: {image: x, ports: ["80:80"], labels: [dev.selvedge.base-path=none]}\n'),
     ).toEqual([['web', false, undefined, undefined]])
@@ -370,7 +376,7 @@ describe('extends', () => {
   })
 })
 
-it('keeps the capabilities that are added to none', async () => {
+it('keeps the capabilities that are added after all were dropped', async () => {
   expect(
     serviceOf(
       await service(

@@ -1,4 +1,4 @@
-/** Reads a Compose file into the plan of an app, with every problem by name and line. It asks no service and changes no file. */
+/** Reads a Compose file into the plan of an app, with every problem by name and line. It calls no service and changes no file. */
 import type { AppPlan } from '@selvedge/protocol'
 import { type AppOptions, readApp } from './app.ts'
 import { type OpenOptions, openCompose } from './open-compose.ts'

@@ -73,10 +73,22 @@ export function readEnvFile(text: string, outer: Variables, isRaw = false): EnvF
       problems.push({ line, message: cause.message })
     }
     const after = typeof read === 'string' ? next : read.next
-    line += text.slice(next, after).split('\n').length - 1
+    line += countLines(text, next, after)
     at = after
   }
   return { lines, problems }
+}
+
+/** Text before a comment, which begins after a space. */
+function withoutComment(line: string): string {
+  const at = line.search(/[ \t]#/)
+  return at === -1 ? line : line.slice(0, at)
+}
+
+function countLines(text: string, from: number, to: number): number {
+  let count = 0
+  for (let at = text.indexOf('\n', from); at !== -1 && at < to; at = text.indexOf('\n', at + 1)) count += 1
+  return count
 }
 
 interface Value {
@@ -95,7 +107,7 @@ function valueAt(text: string, from: number, next: number, isRaw: boolean): Valu
   const start = from + /^[ \t]*/.exec(line)![0].length
   const quote = text[start]
   if (quote !== '"' && quote !== "'") {
-    const plain = line.trim().startsWith('#') ? '' : line.replace(/[ \t]#.*$/, '').trim()
+    const plain = line.trim().startsWith('#') ? '' : withoutComment(line).trim()
     return { value: plain, isFixed: false, next }
   }
   const close = closingQuote(text, start + 1, quote)

@@ -16,7 +16,7 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { reasonOf } from '../failure.ts'
 import { composeLimits } from './limits.ts'
 
-/** A file that is not read; the message says why, and what to do. */
+/** A file that is not read; the message has the reason, and what to do. */
 export class FileRefusal extends Error {
   override readonly name = 'FileRefusal'
   /** Whether there is no such file. */

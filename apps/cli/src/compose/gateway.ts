@@ -1,4 +1,4 @@
-/** Which services are behind the gateway of the device, at which paths, and which port it asks. */
+/** Which services are behind the gateway of the device, at which paths and ports. */
 import { note, problem } from './at.ts'
 import { shown } from './report.ts'
 import { labels } from './service/data.ts'
@@ -27,7 +27,7 @@ export const httpPorts: readonly (readonly [first: number, last: number])[] = [
 
 const isHttpPort = (port: number) => httpPorts.some(([first, last]) => first <= port && port <= last)
 
-/** The port that the gateway asks: named by the file, or the first that is usually HTTP. */
+/** The port that the gateway leads to: named by the file, or the first that is usually HTTP. */
 function portOf({ ports, exposed, gateway, gatewayPort }: Draft): number | undefined {
   if (gatewayPort) return gatewayPort.port
   const published = ports.filter(({ protocol }) => protocol === 'tcp')

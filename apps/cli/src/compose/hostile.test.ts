@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { check, problemsOf } from './testing/check-in-folder.ts'
+import { check, problemsOf } from '../../../../tests/harness/check-compose.ts'
 
 const mib = 1024 * 1024
 const web = (keys: string) => `services:\n  web: {image: x, ${keys}}\n`
@@ -18,25 +18,25 @@ const bomb = letters
   )
   .join('')
 const merges = Array.from(
-  { length: 3000 },
+  { length: 1000 },
   (_, at) => `a${at}: &a${at} {<<: ${at === 0 ? '{k: v}' : `*a${at - 1}`}, k${at}: 1}\n`,
 ).join('')
 
 describe('a file', () => {
   it.each([
-    ['of aliases that explode', bomb, 'more than 100000 values, aliases included'],
-    ['of merge keys that explode', merges, 'more than 100000 values, aliases included'],
-    ['of many aliases', `- &a x\n${'- *a\n'.repeat(110_000)}`, 'more than 100000 values'],
+    ['of aliases that explode', bomb, 'more than 20000 values, aliases included'],
+    ['of merge keys that explode', merges, 'more than 20000 values, aliases included'],
+    ['of many aliases', `- &a x\n${'- *a\n'.repeat(21_000)}`, 'more than 20000 values'],
     [
       'with an alias in its own anchor',
       'services: &s\n  a: *s\n',
       'The alias *s is inside of its own anchor.',
     ],
     ['with an alias without an anchor', 'services: *s\n', 'The alias *s has no anchor before it.'],
-    ['of brackets', '['.repeat(mib - 10), 'More than 64 lists and mappings'],
-    ['of braces', '{a: '.repeat(200_000), 'More than 64 lists and mappings'],
-    ['of lists on one line', '- '.repeat(400_000), 'More than 64 lists and mappings'],
-    ['of keys on one line', '? '.repeat(400_000), 'More than 64 lists and mappings'],
+    ['of brackets', '['.repeat(100_000), 'More than 64 lists and mappings'],
+    ['of braces', '{a: '.repeat(50_000), 'More than 64 lists and mappings'],
+    ['of lists on one line', '- '.repeat(100_000), 'More than 64 lists and mappings'],
+    ['of keys on one line', '? '.repeat(100_000), 'More than 64 lists and mappings'],
     [
       'of deep mappings',
       Array.from({ length: 1300 }, (_, at) => `${' '.repeat(at)}a:\n`).join(''),
@@ -73,7 +73,7 @@ describe('a file', () => {
     ['without services', 'volumes: {a: }\n', 'The file has no services.'],
     [
       'with 10,000 services',
-      `services:\n${Array.from({ length: 10_000 }, (_, at) => `  a${at}: {image: x}\n`).join('')}`,
+      `services:\n${Array.from({ length: 10_000 }, (_, at) => `  a${at}:\n`).join('')}`,
       'It has 10000 services. At most 256 are read',
     ],
     [
@@ -88,7 +88,7 @@ describe('a file', () => {
     ],
     [
       'with variables in each other',
-      web(`user: "${'${A:-'.repeat(10_000)}x${'}'.repeat(10_000)}"`),
+      web(`user: "${'${A:-'.repeat(2_000)}x${'}'.repeat(2_000)}"`),
       'More than',
     ],
   ])('%s', async (_, text, message) => {
@@ -103,14 +103,14 @@ describe('a file', () => {
 
   it('shows 100 problems, and the count of the rest', async () => {
     const checked = await check(
-      `services:\n  a:\n    image: x\n${Array.from({ length: 30_000 }, (_, at) => `    k${at}: 1\n`).join('')}`,
+      `services:\n  a:\n    image: x\n${Array.from({ length: 3000 }, (_, at) => `    k${at}: 1\n`).join('')}`,
     )
     expect(checked.problems).toHaveLength(100)
-    expect(checked.moreProblems).toBe(29_900)
+    expect(checked.moreProblems).toBe(2900)
   })
 
   it('of errors has 100 of them', async () => {
-    const checked = await check('a: "\n'.repeat(50_000))
+    const checked = await check('a: "\n'.repeat(3000))
     expect(checked.problems).toHaveLength(100)
     expect(checked.moreProblems).toBeGreaterThan(1000)
   })

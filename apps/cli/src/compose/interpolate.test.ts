@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { fc } from '../../../../tests/harness/properties.ts'
 import { interpolate, VariableError } from './interpolate.ts'
 import { composeLimits } from './limits.ts'
 

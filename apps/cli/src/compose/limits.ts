@@ -8,8 +8,8 @@ export const composeLimits = {
   files: 256,
   /** Bytes of all these files together. */
   allBytes: 16 * 1024 * 1024,
-  /** Values in a Compose file, where each alias counts as all that it stands for. */
-  values: 100_000,
+  /** Values in a Compose file, where each alias counts as all values of its anchor. */
+  values: 20_000,
   /** Lists and mappings in each other. */
   depth: 64,
   /** Members of `services`, those of other profiles included. */

@@ -1,5 +1,5 @@
 /**
- * Files that are merged, as "Merge" of the Compose Specification says: mappings by key, lists one after the other, single values replaced.
+ * Files that are merged, by the rules of "Merge" in the Compose Specification: mappings by key, lists one after the other, single values replaced.
  * Some lists are sets: a later item replaces the one for the same path, port or name.
  */
 import {
@@ -58,7 +58,7 @@ function mergeLists(before: ListTree, after: ListTree, key: string): ListTree {
   return { ...after, items: [...unique.values()] }
 }
 
-/** A list of pairs or names as the mapping that it stands for; another value as it is. */
+/** A list of pairs or names as the mapping with the same meaning; another value as it is. */
 function asMap(tree: Tree, key: string): Tree {
   if (tree.kind !== 'list' || !(pairs.has(key) || named.has(key))) return tree
   const entries = new Map<string, Entry>()

@@ -34,7 +34,7 @@ export interface Opened {
 export interface OpenOptions {
   /** Folder that paths of the command line begin at. */
   readonly cwd: string
-  /** Compose files; empty: those of the folder. A folder stands for its files. */
+  /** Compose files; empty: those of the folder. A folder is read by the usual names. */
   readonly paths: readonly string[]
   /** Files of variables in place of `.env`. */
   readonly envFiles: readonly string[]

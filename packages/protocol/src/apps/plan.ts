@@ -1,5 +1,5 @@
 /**
- * An app: containers that belong together, deployed, redeployed and removed as one. A plan describes it completely; the command line makes
+ * An app: a group of containers, deployed, redeployed and removed as one. A plan describes it completely; the command line makes
  * it from a Compose file, and `appPlan` checks one that another program sent.
  */
 import * as z from 'zod'

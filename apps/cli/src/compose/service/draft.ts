@@ -13,7 +13,7 @@ export interface DraftPort {
   readonly published: number | undefined
   readonly target: number
   readonly protocol: 'tcp' | 'udp'
-  /** Whether the file says that it is HTTP. */
+  /** Whether the file names HTTP as its protocol. */
   readonly isHttp: boolean
   /** Whether the file has it on the loopback interface alone. */
   readonly isLocal: boolean

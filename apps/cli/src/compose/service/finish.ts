@@ -71,7 +71,7 @@ function planOf(draft: Draft, image: string, isBehindGateway: boolean): AppServi
   }
 }
 
-/** The network of every service that names none. */
+/** The network of every service without `networks`. */
 export const defaultNetwork = 'default'
 
 function networksOf({ networkMode, networks, aliases }: Draft): AppService['networks'] {

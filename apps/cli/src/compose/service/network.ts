@@ -217,7 +217,7 @@ function readHosts(draft: Draft, at: At): void {
 
 export const networkKeys: Keys = {
   ports: used('the path at the gateway for the HTTP port; `MCM.PORTS` for others', readPorts),
-  expose: used('the port that the gateway asks, if no port is published', readExpose),
+  expose: used('the port that the gateway leads to, if no port is published', readExpose),
   networks: used('networks of the app, with further names', readNetworks),
   network_mode: used('`MCM.NETWORK` for `host`; no network for `none`; others are refused', readNetworkMode),
   extra_hosts: used('`MCM.HOSTS`', readHosts),

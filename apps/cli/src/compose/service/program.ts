@@ -154,10 +154,8 @@ export const programKeys: Keys = {
   stdin_open: ignored('A service has no standard input.'),
   attach: ignored('Output of every service is in its log.'),
   annotations: ignored('Annotations are for tools of other engines.'),
-  oom_score_adj: ignored(
-    'The device decides which process is ended without memory: the one beyond its limit.',
-  ),
-  oom_kill_disable: ignored('A container beyond its memory is always ended.'),
+  oom_score_adj: ignored('A container beyond its memory limit is killed; others are not.'),
+  oom_kill_disable: ignored('A container beyond its memory limit is always killed.'),
   develop: ignored('It is for "docker compose watch". "selvedge dev" watches functions.'),
   runtime: refused('The device decides which runtime its engine uses. Remove it.'),
   isolation: refused('It is for Windows. Remove it.'),

@@ -50,7 +50,7 @@ const resourceKeys: Keys = {
       if (member.name === 'devices' || member.name === 'generic_resources')
         problem(
           member,
-          'Devices are not reserved. Name them in "devices" of the service; "gpu" stands for /dev/dri in MCM.DEVICES.',
+          'Devices are not reserved. Name them in "devices" of the service; "gpu" in MCM.DEVICES is for /dev/dri.',
         )
       else note(member, hint)
     }
@@ -59,7 +59,7 @@ const resourceKeys: Keys = {
 
 const restartKeys: Keys = {
   condition: used('as `restart`', (draft, at) => {
-    const text = matchOf(at, /^(?:none|on-failure|any)$/, 'none, on-failure or any')
+    const text = matchOf(at, /^(?:none|on-failure|any)$/, '`none`, `on-failure` or `any`')
     if (text !== undefined) draft.restart = text === 'any' ? 'always' : text === 'none' ? 'no' : 'on-failure'
   }),
   max_attempts: used('as the number of `restart: on-failure`', (draft, at) => {
@@ -82,7 +82,7 @@ const deployKeys: Keys = {
   placement: ignored('An app is on one device.'),
   endpoint_mode: ignored('An app is on one device.'),
   update_config: ignored('A new version replaces the one before when the whole app is healthy.'),
-  rollback_config: ignored('A failed version is always taken back.'),
+  rollback_config: ignored('The version before runs again after a failure, always.'),
 }
 
 const logDrivers = ['json-file', 'local', 'journald']
@@ -149,8 +149,8 @@ export const resourceTable: Keys = {
   ),
 }
 
-/** As the specification has them, in seconds. */
-const healthDefaults = { interval: 30, retries: 3, start: 0 }
+/** As the specification has them. */
+const healthDefaults = { intervalSeconds: 30, retries: 3, startSeconds: 0 }
 
 /** Timeout of a start that the runtime accepts, in seconds. */
 const maxHealthSeconds = 600
@@ -170,14 +170,14 @@ function readHealth(draft: Draft, at: At, scope: Parameters<typeof readKeys>[3])
       found.isOff = flagOf(member) ?? false
     }),
     interval: seconds((value) => {
-      found.interval = value
+      found.intervalSeconds = value
     }),
     retries: used('', (_, member) => {
       found.retries = wholeOf(member, 0, 1000) ?? found.retries
       found.isSet = true
     }),
     start_period: seconds((value) => {
-      found.start = value
+      found.startSeconds = value
     }),
     timeout: ignored('An attempt has 30 seconds.'),
     start_interval: ignored('The runtime decides how often it checks while a container starts.'),
@@ -189,7 +189,7 @@ function readHealth(draft: Draft, at: At, scope: Parameters<typeof readKeys>[3])
     setSetting(draft, 'MCM.HEALTH_CMD', '[]', at)
   }
   if (!found.isSet) return
-  const total = Math.ceil(found.start + found.interval * Math.max(1, found.retries))
+  const total = Math.ceil(found.startSeconds + found.intervalSeconds * Math.max(1, found.retries))
   if (total > maxHealthSeconds)
     note(
       at,

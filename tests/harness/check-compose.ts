@@ -1,8 +1,8 @@
 /** Compose files in a folder of a test. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
-import { type Checked, checkCompose } from '../check-compose.ts'
+import { type Checked, checkCompose } from '../../apps/cli/src/compose/check-compose.ts'
+import { temporaryFolder } from './processes.ts'
 
 export interface Options {
   readonly profiles?: readonly string[]
