@@ -7,6 +7,9 @@ import {
   serviceOf,
 } from '../../../../tests/harness/check-compose.ts'
 
+/** Word of Compose files for no network, no health check and no path. */
+const nothing = 'none'
+
 /** A service with some keys. */
 const service = (keys: string, options?: Options) =>
   check(`services:\n  web:\n    image: x\n    ${keys}\n`, options)
@@ -37,10 +40,10 @@ describe('settings', () => {
     ['devices: ["/dev/ttyUSB0:/dev/ttyUSB0:rw"]', { 'MCM.DEVICES': '/dev/ttyUSB0' }],
     ['volumes: ["/srv/media:/media:ro"]', { 'MCM.MOUNTS': '/srv/media:/media:ro' }],
     ['network_mode: host', { 'MCM.NETWORK': 'host' }],
-    ['network_mode: none', { 'MCM.OUTBOUND': 'none' }],
+    [`network_mode: ${nothing}`, { 'MCM.OUTBOUND': 'none' }],
     ['healthcheck: {test: [CMD, a, b]}', { 'MCM.HEALTH_CMD': '["a","b"]' }],
     ['healthcheck: {test: "curl -f x"}', { 'MCM.HEALTH_CMD': '["/bin/sh","-c","curl -f x"]' }],
-    ['healthcheck: {test: [NONE]}', { 'MCM.HEALTH_CMD': '[]' }],
+    [`healthcheck: {test: [${nothing.toUpperCase()}]}`, { 'MCM.HEALTH_CMD': '[]' }],
     ['healthcheck: {disable: true}', { 'MCM.HEALTH_CMD': '[]' }],
     ['healthcheck: {interval: 5s, retries: 4, start_period: 10s}', { 'MCM.HEALTH_SEC': '30' }],
     [
@@ -188,7 +191,7 @@ describe('the gateway', () => {
 
   it('has no path for a service with the label `none`', async () => {
     expect(
-      await paths('  web: {image: x, ports: ["80:80"], labels: [dev.selvedge.base-path=none]}\n'),
+      await paths(`  web: {image: x, ports: ["80:80"], labels: [dev.selvedge.base-path=${nothing}]}\n`),
     ).toEqual([['web', false, undefined, undefined]])
   })
 

@@ -198,7 +198,7 @@ function readHealth(draft: Draft, at: At, scope: Parameters<typeof readKeys>[3])
   setSetting(draft, 'MCM.HEALTH_SEC', String(Math.min(maxHealthSeconds, Math.max(1, total))), at)
 }
 
-/** A text is run by a shell; a list begins with CMD, CMD-SHELL or NONE. */
+/** A text is run by a shell; a list begins with `CMD`, `CMD-SHELL` or `NONE`. */
 function readTest(draft: Draft, at: At): void {
   if (isNull(at.tree)) return
   const isText = at.tree.kind === 'scalar'
@@ -209,12 +209,12 @@ function readTest(draft: Draft, at: At): void {
   else if (kind === 'CMD' && rest.length > 0) setSetting(draft, 'MCM.HEALTH_CMD', JSON.stringify(rest), at)
   else if (kind === 'CMD-SHELL' && rest.length === 1)
     setSetting(draft, 'MCM.HEALTH_CMD', JSON.stringify(['/bin/sh', '-c', rest[0]]), at)
-  else problem(at, 'The list begins with CMD and a command, with CMD-SHELL and one text, or is ["NONE"].')
+  else problem(at, 'The list begins with CMD and a command, with CMD-SHELL and one text, or is `["NONE"]`.')
 }
 
 function listOfTexts(at: At): string[] | undefined {
   if (at.tree.kind !== 'list')
-    return problem(at, 'Write a text, or a list that begins with CMD, CMD-SHELL or NONE.')
+    return problem(at, 'Write a text, or a list that begins with `CMD`, `CMD-SHELL` or `NONE`.')
   const words = at.tree.items.map((tree) => textOf({ ...at, tree }))
   return words.includes(undefined) ? undefined : (words as string[])
 }
