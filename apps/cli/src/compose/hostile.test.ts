@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Compose files
 /** Compose files of strangers: each is refused with a problem, without much time or memory, and reads nothing outside of its folder. */
 import { execFileSync } from 'node:child_process'
 import { symlinkSync, writeFileSync } from 'node:fs'

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Compose files
 import { expect, it } from 'vitest'
 import { fc } from '../../../../tests/harness/properties.ts'
 import { interpolate, VariableError } from './interpolate.ts'
