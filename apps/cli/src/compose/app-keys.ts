@@ -18,7 +18,7 @@ export const fileKeys: Keys = {
 const labels: Key = ignored('Labels change nothing here.')
 const driverOptions: Key = refused('Options of drivers are not supported. Remove them.')
 
-export const networkKeys: Keys = {
+const networkKeys: Keys = {
   driver: used('nothing for `bridge`; others are refused', read),
   internal: used('a network without a way out', read),
   name: ignored('Names on the device begin with that of the app.'),
@@ -33,7 +33,7 @@ export const networkKeys: Keys = {
   enable_ipv6: refused('The engine chooses addresses. Remove it.'),
 }
 
-export const volumeKeys: Keys = {
+const volumeKeys: Keys = {
   driver: used('nothing for `local`; others are refused', read),
   name: ignored('Names on the device begin with that of the app.'),
   labels,
@@ -41,7 +41,7 @@ export const volumeKeys: Keys = {
   external: refused('Volumes belong to their app. Remove it: the app gets a volume of its own.'),
 }
 
-export const secretKeys: Keys = {
+const secretKeys: Keys = {
   file: used('a secret that is set from a file of the folder when the app is deployed', read),
   environment: used('a secret that is set from a variable when the app is deployed', read),
   external: used('a secret of the project: `selvedge secret set`', read),
@@ -52,7 +52,7 @@ export const secretKeys: Keys = {
   template_driver: refused('Secrets have no templates. Remove it.'),
 }
 
-export const configKeys: Keys = {
+const configKeys: Keys = {
   file: used('a file of the folder', read),
   content: used('the text itself', read),
   environment: used('the value of a variable', read),

@@ -160,7 +160,7 @@ export function pairsOf(at: At): Pair[] {
 }
 
 /** Words of a command line as a shell separates them, without its other rules; undefined after a problem. */
-export function wordsOf(at: At): string[] | undefined {
+function wordsOf(at: At): string[] | undefined {
   const text = textOf(at, 'a text or a list of texts')
   if (text === undefined) return undefined
   const words: string[] = []

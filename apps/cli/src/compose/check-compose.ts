@@ -1,8 +1,9 @@
 /** Reads a Compose file into the plan of an app, with every problem by name and line. It calls no service and changes no file. */
-import type { AppPlan } from '@selvedge/protocol'
+import { type AppPlan, appPlan } from '@selvedge/protocol'
 import { type AppOptions, readApp } from './app.ts'
 import { type OpenOptions, openCompose } from './open-compose.ts'
-import { createReport, type Remark } from './report.ts'
+import { createReport, type Remark, type Report } from './report.ts'
+import type { Place } from './tree.ts'
 import { Unreadable } from './unreadable.ts'
 
 export interface Checked {
@@ -23,6 +24,16 @@ const inOrder = (remarks: readonly Remark[]): readonly Remark[] =>
     one.file === two.file ? one.line - two.line || one.column - two.column : one.file < two.file ? -1 : 1,
   )
 
+/** The limits of a plan that no key has by itself, such as the length of a path. */
+function checkPlan(plan: AppPlan, start: Place, report: Report): void {
+  for (const { path, message } of appPlan.safeParse(plan).error?.issues ?? [])
+    report.problem(
+      start,
+      '',
+      `The plan of the app has an invalid value at ${path.join('.')}: ${message}. Change it.`,
+    )
+}
+
 /** @throws UsageError for a file of the command line that cannot be read */
 export async function checkCompose(options: OpenOptions & AppOptions): Promise<Checked> {
   const report = createReport()
@@ -32,6 +43,7 @@ export async function checkCompose(options: OpenOptions & AppOptions): Promise<C
     const opened = await openCompose(options, report)
     files = opened.names
     plan = await readApp(opened, options, report)
+    if (plan) checkPlan(plan, opened.tree.place, report)
   } catch (cause) {
     if (!(cause instanceof Unreadable)) throw cause
   }

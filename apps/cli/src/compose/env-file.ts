@@ -2,7 +2,7 @@
 import { interpolate, VariableError, type Variables } from './interpolate.ts'
 import { shown } from './report.ts'
 
-export interface EnvLine {
+interface EnvLine {
   readonly name: string
   /** Undefined for a name without "=": the environment has the value. */
   readonly value: string | undefined

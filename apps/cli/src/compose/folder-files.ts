@@ -12,7 +12,7 @@ import {
   realpathSync,
   statSync,
 } from 'node:fs'
-import { isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { reasonOf } from '../failure.ts'
 import { composeLimits } from './limits.ts'
 
@@ -38,7 +38,7 @@ export interface FolderFiles {
   readonly kindOf: (path: string, from: string) => 'file' | 'folder' | 'other' | 'missing' | 'outside'
 }
 
-export interface FolderFile {
+interface FolderFile {
   readonly bytes: Buffer
   /** Below the folder, without `.` and `..`. */
   readonly path: string
@@ -132,6 +132,3 @@ function readWhole(file: number, maxBytes: number): Buffer {
 export function readNamedFile(path: string, maxBytes: number): Buffer {
   return readRegular(realpathSync(path), maxBytes)
 }
-
-/** The absolute path of a file in a folder, for paths that were checked. */
-export const pathIn = (folder: string, path: string): string => join(folder, path)

@@ -38,8 +38,8 @@ export async function parseYaml(
   report: Report,
   replace: (text: string, place: Place, path: string) => string,
 ): Promise<Tree> {
-  const yaml = await import('./yaml.lazy.ts')
-  const lines = new yaml.LineCounter()
+  const { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } = await import('./yaml.lazy.ts')
+  const lines = new LineCounter()
   const start: Place = { file: file.name, folder: file.folder, line: 1, column: 1 }
   const placeAt = (offset: number): Place => {
     const { line, col } = lines.linePos(offset)
@@ -55,7 +55,7 @@ export async function parseYaml(
   if (hasDeepBrackets(text) || nestedRow.test(text)) refuse(tooDeep)
   const document = orDeep(
     () =>
-      yaml.parseDocument(text, {
+      parseDocument(text, {
         version: '1.2',
         schema: 'core',
         lineCounter: lines,
@@ -74,7 +74,10 @@ export async function parseYaml(
       code === 'RESOURCE_EXHAUSTION' ? tooDeep : `This is not valid YAML: ${message}`,
     )
   if (document.errors.length > 0) throw new Unreadable('not YAML')
-  return new TreeReader({ yaml, placeAt, report, replace }).read(document.contents, start)
+  return new TreeReader({ yaml: { isAlias, isMap, isScalar, isSeq }, placeAt, report, replace }).read(
+    document.contents,
+    start,
+  )
 }
 
 /** The text of UTF-8, without a byte order mark; undefined for other bytes. */

@@ -6,7 +6,7 @@ import type { Entry, MapTree, Place, Tree } from './tree.ts'
 import { Unreadable } from './unreadable.ts'
 
 interface Parts {
-  readonly yaml: typeof import('./yaml.lazy.ts')
+  readonly yaml: Pick<typeof import('./yaml.lazy.ts'), 'isAlias' | 'isMap' | 'isScalar' | 'isSeq'>
   readonly placeAt: (offset: number) => Place
   readonly report: Report
   readonly replace: (text: string, place: Place, path: string) => string

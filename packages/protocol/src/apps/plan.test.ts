@@ -1,0 +1,80 @@
+import { expect, it } from 'vitest'
+import { type AppPlan, appPlan, appPlanLimits, expectedOfSetting } from './plan.ts'
+
+const service = {
+  name: 'web',
+  image: 'nginx:1.27',
+  pull: 'missing',
+  platform: null,
+  hostname: null,
+  isBehindGateway: true,
+  env: { 'MCM.PORT': '80' },
+  dependsOn: [],
+  restart: 'always',
+  maxRestarts: null,
+  needsInit: false,
+  addCapabilities: [],
+  dropCapabilities: [],
+  networks: [{ network: 'default', aliases: [] }],
+  volumes: [{ volume: 'data', target: '/data', isReadOnly: false }],
+  secrets: [{ secret: 'key', file: 'key.pem' }],
+  configs: [{ config: 'site', target: '/etc/site.conf' }],
+} as const satisfies AppPlan['services'][number]
+
+const plan: AppPlan = {
+  name: 'shop',
+  services: [service],
+  networks: [{ name: 'default', isInternal: false }],
+  volumes: [{ name: 'data' }],
+  secrets: [{ name: 'key', from: 'file', path: 'key.pem' }],
+  configs: [{ name: 'site', content: 'server {}' }],
+}
+
+const isValid = (value: unknown) => appPlan.safeParse(value).success
+const withService = (change: object) => isValid({ ...plan, services: [{ ...service, ...change }] })
+
+it('accepts a plan, and returns it as it is', () => {
+  expect(appPlan.parse(plan)).toEqual(plan)
+})
+
+it.each(['', 'Shop', '-a', 'a-', 'a_b', 'a/b', '..', 'x'.repeat(31)])(
+  'refuses the name %j of an app',
+  (name) => {
+    expect(isValid({ ...plan, name })).toBe(false)
+  },
+)
+
+it.each(['', '..', 'a/b', 'A', 'a\0', 'x'.repeat(33)])('refuses the name %j of a service', (name) => {
+  expect(withService({ name })).toBe(false)
+})
+
+it.each(['', 'data', '/', '/a/../b', '/a/.', '/a\0', '//a', `/${'x'.repeat(200)}`])(
+  'refuses the path %j in a container',
+  (target) => {
+    expect(withService({ configs: [{ config: 'site', target }] })).toBe(false)
+    expect(withService({ volumes: [{ volume: null, target, isReadOnly: true }] })).toBe(false)
+  },
+)
+
+it.each(['../key', 'a/b', '.', '..', ''])('refuses the file %j of a secret', (file) => {
+  expect(withService({ secrets: [{ secret: 'key', file }] })).toBe(false)
+})
+
+it('refuses members that it does not know, and values of secrets', () => {
+  expect(isValid({ ...plan, more: 1 })).toBe(false)
+  expect(withService({ privileged: true })).toBe(false)
+  expect(isValid({ ...plan, secrets: [{ name: 'key', from: 'file', path: 'a', value: 'x' }] })).toBe(false)
+})
+
+it('has a limit of services, and at least one', () => {
+  expect(isValid({ ...plan, services: [] })).toBe(false)
+  expect(isValid({ ...plan, services: Array(appPlanLimits.services).fill(service) })).toBe(true)
+  expect(isValid({ ...plan, services: Array(appPlanLimits.services + 1).fill(service) })).toBe(false)
+})
+
+it('knows which settings of containers are valid', () => {
+  expect(expectedOfSetting('MCM.PORT', '80')).toBeUndefined()
+  expect(expectedOfSetting('MCM.PORT', '0')).toBe('a port from 1 to 65535')
+  expect(expectedOfSetting('MCM.OTHER', 'x')).toContain('a setting of this runtime')
+  expect(expectedOfSetting('constructor', 'x')).toContain('a setting of this runtime')
+})
