@@ -348,7 +348,11 @@ describe('extends', () => {
     }
     const { plan } = await check(files)
     const byName = new Map(plan!.services.map((each) => [each.name, each]))
-    expect(byName.get('web')).toMatchObject({ image: 'b', env: { 'MCM.USER': 'u' }, dependsOn: [] })
+    expect(byName.get('web')).toMatchObject({
+      image: 'b',
+      env: { 'MCM.USER': 'u' },
+      dependsOn: [{ service: 'db' }],
+    })
     expect(byName.get('far')).toMatchObject({ image: 'n', env: { 'MCM.USER': 'v', WHERE: 'sub' } })
   })
 

@@ -8,8 +8,7 @@ import type { Report } from './report.ts'
 import { below, shown } from './report.ts'
 import { type Entry, type MapTree, memberOf, type Tree } from './tree.ts'
 
-/** Keys that a service does not get from the one that it extends, and that refer to members of its file. */
-const notExtended = new Set(['extends', 'depends_on', 'volumes_from', 'links'])
+const ownKeys = new Set(['extends'])
 
 interface Origin {
   /** Of the file: its path below the folder; empty for the Compose files of the command line. */
@@ -41,7 +40,7 @@ export async function extendService(
     const key = JSON.stringify([origin.file, own])
     const refuse = (message: string): MapTree => {
       report.problem(wanted.place, below(path, 'extends'), message)
-      return without(tree, new Set(['extends']))
+      return without(tree, ownKeys)
     }
     if (way.includes(key))
       return refuse('The service extends itself through others. Remove one of these references.')
@@ -58,8 +57,8 @@ export async function extendService(
         `There is no service ${shown(other)}${file === undefined ? '' : ` in ${shown(file)}`}. Check the name.`,
       )
     const resolved = await resolveIn(other, base, from, [...way, key])
-    const own1 = without(tree, new Set(['extends']))
-    return resolved.kind === 'map' ? mergeTrees(without(resolved, notExtended), own1) : own1
+    const rest = without(tree, ownKeys)
+    return resolved.kind === 'map' ? mergeTrees(without(resolved, ownKeys), rest) : rest
   }
   return resolveIn(name, service, { file: '', services: memberOf(opened.tree, 'services') }, [])
 }

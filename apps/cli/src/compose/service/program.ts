@@ -158,6 +158,7 @@ export const programKeys: Keys = {
   oom_kill_disable: ignored('A container beyond its memory limit is always killed.'),
   develop: ignored('It is for "docker compose watch". "selvedge dev" watches functions.'),
   runtime: refused('The device decides which runtime its engine uses. Remove it.'),
+  pull_refresh_after: refused('Images are not fetched again by age. Write "pull_policy: always".'),
   isolation: refused('It is for Windows. Remove it.'),
   credential_spec: refused('It is for Windows. Remove it.'),
   userns_mode: refused('Each container has user IDs of its own where the engine can. Remove it.'),
