@@ -20,7 +20,7 @@ import { type Report, shown } from './report.ts'
 import { createDraft, type Draft, readKeys, type Scope, unknownKey } from './service/draft.ts'
 import { defaultNetwork, finishService, type UsedPorts } from './service/finish.ts'
 import { serviceKeys } from './service/keys.ts'
-import { memberOf } from './tree.ts'
+import { countValues, memberOf } from './tree.ts'
 
 export interface AppOptions {
   /** Profiles that are chosen; `*` for all. */
@@ -123,6 +123,7 @@ async function readServices(opened: Opened, profiles: readonly string[], report:
     )
     return { active, inactive }
   }
+  let values = 0
   for (const member of members) {
     if (!appServicePattern.test(member.name)) {
       report.problem(
@@ -135,6 +136,14 @@ async function readServices(opened: Opened, profiles: readonly string[], report:
     const extended = {
       ...member,
       tree: await extendService(member.name, member.tree, member.path, opened, report),
+    }
+    values += countValues(extended.tree)
+    if (values > composeLimits.extendedValues) {
+      problem(
+        at,
+        `The services have more than ${composeLimits.extendedValues} values with what they extend. Write fewer.`,
+      )
+      return { active: [], inactive }
     }
     if (isActive(extended, profiles)) active.push(extended)
     else inactive.add(member.name)

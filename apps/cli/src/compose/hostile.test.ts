@@ -110,6 +110,14 @@ describe('a file', () => {
     expect(checked.moreProblems).toBe(2900)
   })
 
+  it('of services that extend a large one is refused', async () => {
+    const base = Array.from({ length: 5000 }, (_, at) => `      V${at}: a\n`).join('')
+    const others = Array.from({ length: 40 }, (_, at) => `  s${at}: {extends: base}\n`).join('')
+    const checked = await check(`services:\n  base:\n    image: x\n    environment:\n${base}${others}`)
+    expect(checked.plan).toBeNull()
+    expect(problemsOf(checked).join('\n')).toContain('more than 60000 values with what they extend')
+  })
+
   it('of errors has 100 of them', async () => {
     const checked = await check('a: "\n'.repeat(3000))
     expect(checked.problems).toHaveLength(100)

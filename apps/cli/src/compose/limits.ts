@@ -10,6 +10,8 @@ export const composeLimits = {
   allBytes: 16 * 1024 * 1024,
   /** Values in a Compose file, where each alias counts as all values of its anchor. */
   values: 20_000,
+  /** Values of all services with what they extend. */
+  extendedValues: 60_000,
   /** Lists and mappings in each other. */
   depth: 64,
   /** Members of `services`, those of other profiles included. */

@@ -51,6 +51,13 @@ export const isNull = (tree: Tree): boolean => tree.kind === 'scalar' && tree.is
 export const memberOf = (tree: Tree | undefined, key: string): Tree | undefined =>
   tree?.kind === 'map' ? tree.entries.get(key)?.value : undefined
 
+/** Values in a tree, itself included; each alias counts as all values of its anchor. */
+export function countValues(tree: Tree): number {
+  if (tree.kind === 'scalar') return 1
+  const inner = tree.kind === 'list' ? tree.items : [...tree.entries.values()].map(({ value }) => value)
+  return inner.reduce((sum, each) => sum + countValues(each), 1)
+}
+
 const kinds = { map: 'a mapping', list: 'a list', scalar: 'a single value' } as const
 
 /** What a value is, for a message. */
