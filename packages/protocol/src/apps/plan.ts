@@ -3,7 +3,8 @@
  * it from a Compose file, and `appPlan` checks one that another program sent.
  */
 import * as z from 'zod'
-import { containerSettings, secretNamePattern } from '../mcm/settings.ts'
+import { secretNamePattern } from '../mcm/settings/secrets.ts'
+import { containerSettings } from '../mcm/settings.ts'
 
 /** Most that one app has. */
 export const appPlanLimits = {

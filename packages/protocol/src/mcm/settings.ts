@@ -12,8 +12,8 @@ import { listOf, readTexts, texts } from './settings/lists.ts'
 import { isUserPart, readHosts, reloadSignals, stopSignals } from './settings/program.ts'
 import { readSecrets } from './settings/secrets.ts'
 
-export { gpuWord, type UsedMount, usedMounts } from './settings/files.ts'
-export { type UsedSecret, usedSecrets } from './settings/secrets.ts'
+export { gpuWord, isDevicePath, type UsedMount, usedMounts } from './settings/files.ts'
+export { secretNamePattern, type UsedSecret, usedSecrets } from './settings/secrets.ts'
 
 const pathPattern = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
 const volumePattern = /^[a-z0-9][a-z0-9_-]{0,31}:\/[\w./-]{1,200}$/
