@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ContainerRecord } from '@selvedge/protocol'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { root } from '../../harness/processes.ts'
 import { createProgramClock, type ProgramClock } from '../../harness/program-clock.ts'
 import { type Services, startServices } from '../../harness/services.ts'
@@ -19,6 +19,9 @@ afterAll(async () => {
   await services.stop()
   await clock.remove()
 })
+
+// A minute that begins while a test waits for something else would call its function in the middle of that.
+beforeEach(() => clock.pass(minute - (clock.now() % minute) + 1))
 
 interface SeenEvent {
   readonly cron: string
