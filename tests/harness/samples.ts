@@ -1,3 +1,16 @@
+/** An app of one member. */
+const samplePlan = {
+  name: 'x',
+  services: [
+    {
+      ...{ name: 'x', image: 'x', pull: 'never', platform: null, hostname: null, isBehindGateway: false },
+      ...{ env: {}, dependsOn: [], restart: 'always', maxRestarts: null, needsInit: false },
+      ...{ addCapabilities: [], dropCapabilities: [], networks: [], volumes: [], secrets: [], configs: [] },
+    },
+  ],
+  ...{ networks: [], volumes: [], secrets: [], configs: [] },
+}
+
 /** Parameters with which a method of the local API can be called, whatever comes of it. */
 export function sampleOf(method: string, edgeAccessToken: string): object {
   const samples: Record<string, object> = {
@@ -12,8 +25,10 @@ export function sampleOf(method: string, edgeAccessToken: string): object {
     deployImage: { source: '/nowhere' },
     setSecret: { name: 'x', value: 'value of a secret' },
     removeSecret: { name: 'x' },
+    deployApp: { plan: samplePlan },
+    removeApp: { name: 'x' },
     deployContainer: { spec: { name: 'x', image: 'x', env: {} } },
   }
-  const byId = /^(?:remove(?!Secret)|start|stop|runS)|Logs$|History$/.test(method) ? { id: 'x' } : {}
+  const byId = /^(?:remove(?!Secret|App)|start|stop|runS)|Logs$|History$/.test(method) ? { id: 'x' } : {}
   return { edgeAccessToken, ...byId, ...samples[method] }
 }

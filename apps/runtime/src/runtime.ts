@@ -23,6 +23,8 @@ export const httpRoutes = [
   mcmPaths.uploads,
   mcmPaths.containers,
   `${mcmPaths.containers}/*`,
+  mcmPaths.apps,
+  `${mcmPaths.apps}/*`,
   mcmPaths.mims,
   `${mcmPaths.mims}/*`,
   '/mds/v1/nodes',

@@ -2,7 +2,9 @@
  * The contract of Selvedge: methods of the local API, HTTP shapes, errors, tokens. It imports the schema library
  * and nothing else, and knows no transport, no clock and no key.
  */
+export * from './apps/app-secrets.ts'
 export * from './apps/plan.ts'
+export type { AppRecord } from './apps/records.ts'
 export { catalogue, messages, type Reason, reasons } from './errors/catalogue.ts'
 export { OAuthError, type OAuthErrorCode, oauthErrors } from './errors/oauth.ts'
 export { RpcError, type RpcErrorObject } from './errors/rpc-error.ts'
@@ -35,6 +37,7 @@ export type { RunOutcome, ScheduleRecord } from './mcm/schedule.ts'
 export * from './mcm/services.ts'
 export * from './mcm/settings.ts'
 export { type ContainerState, containerStates, describeState } from './mcm/states.ts'
+export { maxAppBodyBytes } from './methods/apps.ts'
 export { type ContainerSpec, containerSpec, expectedSpec } from './methods/containers.ts'
 export { expectFromServices, type FromServices, type ServiceSetting } from './methods/from-services.ts'
 export { type GpsSignal, gpsRanges, readGpsSignal } from './methods/gps.ts'

@@ -9,6 +9,7 @@ import type { Hmac } from '../device/hmac/hmac.ts'
 import type { Gps } from '../location/gps/gps.ts'
 import type { Nodes } from '../location/nodes/nodes.ts'
 import type { LocationSharing } from '../location/nodes/sharing.ts'
+import type { Apps } from '../services/apps/apps.ts'
 import type { Containers } from '../services/containers/containers.ts'
 import type { Images } from '../services/images/images.ts'
 import type { Schedules } from '../services/schedules/schedules.ts'
@@ -25,6 +26,7 @@ export interface HandlerParts {
   readonly hmac: Hmac
   readonly images: Images
   readonly containers: Containers
+  readonly apps: Pick<Apps, 'deploy' | 'list' | 'remove'>
   readonly secrets: ServiceSecrets
   readonly schedules: Pick<Schedules, 'runNow'>
   readonly subscriptions: Subscriptions
@@ -42,7 +44,8 @@ export interface RuntimeCallers {
 
 /** One handler for each method. The dispatcher checks the caller against the method's declaration before the handler runs. */
 export function createHandlers(parts: HandlerParts): HandlersOf<Methods, RuntimeCallers, CallContext> {
-  const { tokens, account, gps, nodes, sharing, hmac, images, containers, secrets, subscriptions } = parts
+  const { tokens, account, gps, nodes, sharing, hmac, images, containers, apps, secrets, subscriptions } =
+    parts
   return {
     getMe: (_params, _caller, context) => parts.getMe(context),
     getEdgeIdToken: async () => ({ id_token: await tokens.get() }),
@@ -71,6 +74,9 @@ export function createHandlers(parts: HandlerParts): HandlersOf<Methods, Runtime
     runScheduled: ({ id, cron }, caller) => parts.schedules.runNow(caller, id, cron),
     getContainerLogs: ({ id, tail }, caller) => ({ lines: containers.logs(caller, id).tail(tail) }),
     getContainerHistory: ({ id }, caller) => containers.history(caller, id),
+    deployApp: ({ plan }, caller) => apps.deploy(caller, plan),
+    getApps: (_, caller) => apps.list(caller),
+    removeApp: ({ name }, caller) => apps.remove(caller, name),
     setSecret: ({ name, value, encoding }, caller) => secrets.set(caller, name, value, encoding),
     getSecrets: (_, caller) => secrets.list(caller),
     removeSecret: ({ name }, caller) => secrets.remove(caller, name),

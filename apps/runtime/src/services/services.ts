@@ -16,6 +16,9 @@ import type { RuntimeConfig } from '../config.ts'
 import type { Device } from '../device/device.ts'
 import type { EngineSummary } from '../device/presence.ts'
 import { signalling } from '../device/signals.ts'
+import { type Apps, createApps, recoverApps } from './apps/apps.ts'
+import { appOf, memberNames } from './apps/member-names.ts'
+import { type AppStore, openStoredApps } from './apps/stored-apps.ts'
 import { createContainerHosts } from './container-host.ts'
 import { type Containers, createContainers } from './containers/containers.ts'
 import { createFailedNotice } from './containers/failed-notice.ts'
@@ -44,12 +47,13 @@ import type { CallingService, OpenServiceApi, ServiceRequests } from './service-
 export interface Services {
   readonly images: Images
   readonly containers: Containers
+  readonly apps: Pick<Apps, 'deploy' | 'list' | 'get' | 'remove'>
   readonly secrets: ServiceSecrets
   readonly schedules: Pick<Schedules, 'runNow'>
   /** What a person should know of the files of the deployments, of paths that were given up, and of secrets. */
   readonly documents: Readonly<
     Record<
-      'deployments' | 'heldPaths' | 'secrets' | 'schedules',
+      'deployments' | 'apps' | 'heldPaths' | 'secrets' | 'schedules',
       { readonly notices: readonly DocumentNotice[] }
     >
   >
@@ -82,7 +86,8 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const { folder, nodeId, clock, log, notices, presence } = device
   const accountId = () => device.state.value.accountId
   const documents = await openDocuments(device)
-  const { deployments: store, heldPaths, secrets, schedules: handled } = documents
+  const { deployments: store, apps: storedApps, heldPaths, secrets, schedules: handled } = documents
+  await recoverApps(storedApps, store.value)
   const blobs = await openBlobs(join(folder, 'images'))
   const engines = createEngines(config, device, blobs)
   const showFailed = createFailedNotice(store, notices, accountId)
@@ -107,6 +112,8 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   }
   const containers = createContainers({
     ...{ store, heldPaths, secrets, engines, clock, log, accountId, ports, schedules, onChange, onFailed },
+    appNameOf: (key) => appOf(storedApps.value, key)?.name,
+    namesOf: (key) => memberNames(() => storedApps.value, key),
     grants: createGrants(config),
     storage: createContainerStorage(join(folder, 'storage.db')),
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
@@ -116,6 +123,9 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     onEvent: device.measures.containerEvent,
     onNotRecovered: (details) => notices.raise('recovery_failed', details),
   })
+  const apps = createApps({
+    ...{ store: storedApps, deployments: store, containers, secrets, engine: engines.oci, clock },
+  })
   for (const each of [routes, ports, schedules]) each.follow(containers)
   presence.serve(containers, () => workingEngines(engines))
   device.onAccountChange(() => followAccount(images, containers))
@@ -123,6 +133,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   return {
     images,
     containers,
+    apps,
     secrets: createServiceSecrets(secrets, containers),
     schedules,
     documents,
@@ -130,7 +141,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     answerServices: serviceApi.set,
     describeEngines: () => describeEngines(engines),
     unavailableEngines: () => unavailableEngines(store, engines),
-    wipe: createWipe(images, containers, schedules),
+    wipe: createWipe({ images, containers, schedules, apps }),
     start: () =>
       inBackground('containers.resume', containers.resume().then(ports.refresh).then(schedules.start)),
     async close(isReplaced) {
@@ -143,11 +154,19 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   }
 }
 
+interface Wiped {
+  readonly images: Images
+  readonly containers: Containers
+  readonly schedules: Schedules
+  readonly apps: Apps
+}
+
 const createWipe =
-  (images: Images, containers: Containers, schedules: Schedules): Services['wipe'] =>
+  ({ images, containers, schedules, apps }: Wiped): Services['wipe'] =>
   async (accountId, leave) => {
     const left = await containers.wipe(accountId, leave)
-    await Promise.all([images.followAccount(), images.sweep(), schedules.refresh()])
+    // Without containers, an app is not there; a power cut before this changes nothing about that.
+    await Promise.all([images.followAccount(), images.sweep(), schedules.refresh(), apps.forget(accountId)])
     return left
   }
 
@@ -195,6 +214,7 @@ function createServiceApiSlot() {
 
 const openDocuments = async (device: Device) => ({
   deployments: await openDeployments(device),
+  apps: await openAppStore(device),
   heldPaths: await openHeldPaths(device.folder),
   secrets: await openSecrets(device.folder, device.clock),
   schedules: await openHandledTimes(device.folder),
@@ -203,6 +223,11 @@ const openDocuments = async (device: Device) => ({
 async function openDeployments({ folder, measures, signals }: Device): Promise<DeploymentStore> {
   const document = await openDocument(join(folder, 'deployments'), deploymentsFormat)
   return signalling(measures.document('deployments', document), () => signals.send('containers'))
+}
+
+/** What changes about apps is shown with their containers. */
+async function openAppStore({ folder, signals }: Device): Promise<AppStore> {
+  return signalling(await openStoredApps(folder), () => signals.send('containers'))
 }
 
 type Engines = Readonly<Record<EngineKind, Engine>>

@@ -7,6 +7,8 @@ export const mcmPaths = {
   uploads: '/mcm/v1/uploads',
   /** GET lists, POST deploys `{ name, image, env }`. */
   containers: '/mcm/v1/containers',
+  /** GET lists, POST deploys a plan of an app. */
+  apps: '/mcm/v1/apps',
   /** The same as `containers`, as newer deployers of this API family call it. */
   mims: '/mcm/v1/mims',
 } as const

@@ -26,6 +26,10 @@ export const containerSettings = {
     (text) => (text.length <= 200 && pathPattern.test(text) ? text : undefined),
   ),
   'MCM.API_ALIAS': flag('Whether the service answers under `/api<base path>`, too.'),
+  'MCM.GATEWAY': choice(
+    'Whether the gateway leads requests to the service. With `off` it has no path: other members of its app, or ports of the device (`MCM.PORTS`), reach it.',
+    ['on', 'off'],
+  ),
   'MCM.ACCESS': choice(
     'Who may call: callers with any token of the account (`account`), with a token of the project that deployed it (`client`), people who signed in to the app of that project and are of the account or have a share (`users`), or everyone who can reach the gateway (`public`).',
     ['account', 'client', 'users', 'public'],

@@ -1,4 +1,5 @@
 /** The local API, method by method. The order here is the order of the reference. */
+import { deployApp, getApps, removeApp } from './apps.ts'
 import { associateAccount } from './associate-account.ts'
 import {
   deployContainer,
@@ -53,6 +54,9 @@ export const methods = {
   runScheduled,
   getContainerLogs,
   getContainerHistory,
+  deployApp,
+  getApps,
+  removeApp,
   setSecret,
   getSecrets,
   removeSecret,

@@ -18,6 +18,8 @@ export const noticeReasons = {
     'The list of paths that services gave up was damaged and was set aside. Another project may get such a path before its day is over. The log has the names of the files.',
   schedules_damaged:
     'The record of the times at which functions ran was damaged and was set aside. Times that passed while the runtime was off are not run. The log has the names of the files.',
+  apps_damaged:
+    'The record of the apps was damaged and was set aside. Their containers continue, as single ones; remove these, and deploy the apps again. The log has the names of the files.',
   state_rolled_back:
     'The last change of the state cannot be read, so the previous state is used. Check account, sharing and containers, and repeat the last change. Check the disk of the device.',
   container_failed:

@@ -71,7 +71,7 @@ export const createDraft = (name: string, at: At): Draft => ({
   pull: 'missing',
   platform: null,
   hostname: null,
-  restart: 'no',
+  restart: 'always',
   maxRestarts: null,
   needsInit: false,
   entrypoint: undefined,

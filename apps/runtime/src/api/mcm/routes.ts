@@ -2,17 +2,20 @@
 import { describeState, expectedImageName, imageName, mcmPaths, methods, RpcError } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { allowLargeBody } from '@selvedge/service-kit/http'
+import type { Apps } from '../../services/apps/apps.ts'
 import type { Containers } from '../../services/containers/containers.ts'
 import type { Images } from '../../services/images/images.ts'
 import { oneOf, time } from '../rest/query.ts'
 import { type Routes, withQuery } from '../rest/rest.ts'
 import { followLog } from './follow-log.ts'
+import { readPlan } from './read-plan.ts'
 import { readSpec } from './read-spec.ts'
 import { fileNameOf, receiveImage, uploadOf } from './receive-image.ts'
 
 export interface McmParts {
   readonly images: Images
   readonly containers: Containers
+  readonly apps: Pick<Apps, 'deploy' | 'list' | 'get' | 'remove'>
   readonly clock: Clock
 }
 
@@ -30,7 +33,7 @@ const imagesQuery = {
   name: { expected: expectedImageName, read: (text: string) => imageName.safeParse(text).data },
 }
 
-export function mcmRoutes({ images, containers, clock }: McmParts): Routes {
+export function mcmRoutes({ images, containers, apps, clock }: McmParts): Routes {
   const { images: imagesPath, uploads, containers: containersPath } = mcmPaths
   const table: Routes['table'] = {
     [`GET ${imagesPath}`]: {
@@ -115,7 +118,23 @@ export function mcmRoutes({ images, containers, clock }: McmParts): Routes {
       handle: async ({ owner, id }) => containers.history(owner, id),
     },
   }
-  return { prefix: mcmPaths.prefix, table: { ...table, ...asMims(table) } }
+  return { prefix: mcmPaths.prefix, table: { ...table, ...asMims(table), ...appRoutes(apps) } }
+}
+
+function appRoutes(apps: McmParts['apps']): Routes['table'] {
+  const { apps: path } = mcmPaths
+  return {
+    [`GET ${path}`]: {
+      as: methods.getApps,
+      handle: async ({ owner }) => ({ data: await apps.list(owner) }),
+    },
+    [`POST ${path}`]: {
+      as: methods.deployApp,
+      handle: async ({ owner, request }) => apps.deploy(owner, await readPlan(request)),
+    },
+    [`GET ${path}/{id}`]: { as: methods.getApps, handle: ({ owner, id }) => apps.get(owner, id) },
+    [`DELETE ${path}/{id}`]: { as: methods.removeApp, handle: ({ owner, id }) => apps.remove(owner, id) },
+  }
 }
 
 /** Newer deployers of this API family call containers mims, and wait for the state `started`. */

@@ -11,6 +11,7 @@ const resetReasons = {
   secrets: 'secrets_damaged',
   heldPaths: 'held_paths_damaged',
   schedules: 'schedules_damaged',
+  apps: 'apps_damaged',
 } as const satisfies Record<string, NoticeReason>
 
 /** Shows damage of the runtime's documents; the log lines have the names of the files. */

@@ -1,9 +1,9 @@
 /** Starts, stops and removes containers for their owners. */
 import type { ContainerRecord } from '@selvedge/protocol'
-import { type Content, withHistory, without, withoutUnused } from '../deployments/deployments.ts'
+import type { Content } from '../deployments/deployments.ts'
 import { askedKey, idOf, type Owner } from '../deployments/ownership.ts'
 import type { Entries, Entry, EntryParts } from './entries.ts'
-import type { History } from './history.ts'
+import { type History, withoutContainer } from './history.ts'
 import { expectOfAccount, findOwned } from './owned.ts'
 import type { PathOwners } from './path-owners.ts'
 
@@ -16,6 +16,11 @@ export interface ChangeParts
   readonly inTurn: <T>(key: string, work: (entry: Entry, key: string) => Promise<T>) => Promise<T>
   /** Removes the volumes and the storage of a removed container. */
   readonly removeData: (dataKey: string, kind: Content['kind']) => Promise<void>
+  /**
+   * @param instead what changes a member of an app
+   * @throws RpcError `conflict` for a container that belongs to an app
+   */
+  readonly expectSingle: (key: string, instead: string) => void
   /** Called when a container was deployed, changed or removed. */
   readonly onChange: () => void
 }
@@ -69,17 +74,9 @@ export function createChanges(parts: ChangeParts): Changes {
     const [key, container] = findOwned(store.value, owner, idOrName)
     const { dataKey } = container
     const { kind } = store.value.contents[container.digest]!
-    await parts.paths.change(key, undefined, (value) =>
-      withHistory(
-        withoutUnused({
-          ...value,
-          containers: without(value.containers, key),
-          leaving: { ...value.leaving, [dataKey]: kind },
-        }),
-        key,
-        history.item('removed', 'removeContainer', '', owner),
-      ),
-    )
+    parts.expectSingle(key, 'removeApp removes it with the others')
+    const happened = history.item('removed', 'removeContainer', '', owner)
+    await parts.paths.change(new Map([[key, undefined]]), (value) => withoutContainer(value, key, happened))
     onChange()
     await entry.service?.stop()
     await removeData(dataKey, kind)

@@ -127,6 +127,8 @@ function open(): Containers {
     store,
     heldPaths,
     secrets: { expectSet: () => undefined, open: () => [], forget: async () => undefined },
+    appNameOf: () => undefined,
+    namesOf: () => undefined,
     grants: { expect: () => undefined },
     engines: { function: engine, oci: engine },
     storage: { remove: async () => undefined, close: async () => undefined } as never,

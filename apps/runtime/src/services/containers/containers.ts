@@ -1,4 +1,5 @@
 /** Containers on the device. The document holds the desired state; the runtime follows it. */
+import { RpcError } from '@selvedge/protocol'
 import type { Log } from '@selvedge/service-kit/log'
 import { reportFailure } from '@selvedge/service-kit/safely'
 import { createLearned } from '@selvedge/service-kit/store'
@@ -7,7 +8,7 @@ import type { HeldPathStore } from '../deployments/held-paths.ts'
 import { isKeyOf } from '../deployments/ownership.ts'
 import { createTurns } from '../deployments/turns.ts'
 import { type Changes, createChanges } from './changes.ts'
-import { createDeploy, type Deploy } from './deploy.ts'
+import { createDeploy, createDeploySteps, type Deploy } from './deploy.ts'
 import { createEntries, type Entries, type Entry, type EntryParts, noteIn } from './entries.ts'
 import { createHistory } from './history.ts'
 import { isOfAccount } from './owned.ts'
@@ -15,9 +16,10 @@ import { createPathOwners } from './path-owners.ts'
 import { recover, removeData, removeLeaving } from './recovery.ts'
 import { createRenewals, type Renewals } from './renewals.ts'
 import type { Service } from './service.ts'
+import { createTogether, type Together } from './together.ts'
 import { createViews, type Views } from './views.ts'
 
-export interface Containers extends Changes, Views, Renewals {
+export interface Containers extends Changes, Views, Renewals, Together {
   readonly deploy: Deploy
   /** Writes a line of the runtime to the log of a container. @param key of a container in the document; otherwise nothing is written */
   note(key: string, text: string): void
@@ -42,6 +44,8 @@ export interface Containers extends Changes, Views, Renewals {
 
 export interface ContainerParts extends EntryParts {
   readonly heldPaths: HeldPathStore
+  /** The app that a container belongs to, by the key of the container. */
+  readonly appNameOf: (key: string) => string | undefined
   readonly log: Log
   /** Called when containers were deployed, changed or removed: routes change, and images may not be used any more. */
   readonly onChange: () => void
@@ -68,6 +72,18 @@ async function followAccount(
   else if (mayRun(container) && !service?.running()) serviceOf(key, container).resume()
 }
 
+/** Single containers are changed one by one, and those of an app together. */
+const createExpectSingle =
+  ({ appNameOf }: ContainerParts) =>
+  (key: string, instead: string): void => {
+    const app = appNameOf(key)
+    if (app === undefined) return
+    const name = decodeURIComponent(key.slice(key.lastIndexOf('/') + 1))
+    throw new RpcError('conflict', `the container ${name} belongs to the app ${app}: ${instead}`, {
+      hint: 'Deploy the app again, or remove it.',
+    })
+  }
+
 export function createContainers(parts: ContainerParts): Containers {
   const { store, storage, log, onNotRecovered } = parts
   let isClosing = false
@@ -91,6 +107,7 @@ export function createContainers(parts: ContainerParts): Containers {
     turns.takeAnyway(key, () => inside(key, work))
   const changeParts = {
     ...parts,
+    expectSingle: createExpectSingle(parts),
     entries,
     history,
     paths,
@@ -136,7 +153,8 @@ export function createContainers(parts: ContainerParts): Containers {
     return left
   }
 
-  const { deploy, renew } = createDeploy(changeParts)
+  const steps = createDeploySteps(changeParts)
+  const { deploy, renew } = createDeploy(changeParts, steps)
   return {
     wipe,
     deploy,
@@ -145,6 +163,7 @@ export function createContainers(parts: ContainerParts): Containers {
     },
     ...createRenewals({ store, entries, renew, takeAnyway }),
     ...createChanges(changeParts),
+    ...createTogether(changeParts, steps),
     ...createViews(store, entries, history, parts.accountId),
     resume() {
       const done = resume()

@@ -7,6 +7,7 @@ import { inBackground } from '@selvedge/service-kit/safely'
 import {
   type Content,
   type Deployments,
+  type HistoryItem,
   type StoredContainer,
   withHistory,
   withImageUsed,
@@ -23,7 +24,7 @@ import type { Service } from './service.ts'
 
 const rule = 'a new version must start and pass its health check'
 
-interface Deployment {
+export interface Deployment {
   readonly key: string
   readonly owner: Owner
   /** The revision that runs now, if the container exists. */
@@ -48,10 +49,25 @@ export interface Deploys {
   renew(key: string, entry: Entry, rule: string): Promise<void>
 }
 
-export function createDeploy(parts: ChangeParts): Deploys {
-  const { store, clock, entries, history, inTurn } = parts
+/** What every deployment consists of. */
+export interface DeploySteps {
+  /** @throws RpcError `not_found` for an image that is not there */
+  plan(owner: Owner, key: string, spec: ContainerSpec, rule: string): Deployment
+  /**
+   * Called again when the document is changed: other containers may have been deployed while this one started.
+   *
+   * @throws RpcError if the container cannot be deployed on the device as it is
+   */
+  expectDeployable(value: Deployments, deployment: Deployment): void
+  /** The service of the entry, unless the new revision needs another engine. */
+  serviceFor(deployment: Deployment): Service
+  happened(deployment: Deployment): HistoryItem
+}
 
-  function planDeployment(owner: Owner, key: string, { name, image, env }: ContainerSpec): Deployment {
+export function createDeploySteps(parts: ChangeParts): DeploySteps {
+  const { store, clock, entries, history } = parts
+
+  function plan(owner: Owner, key: string, { name, image, env }: ContainerSpec, rule: string): Deployment {
     const before = store.value.containers[key]
     const next: StoredContainer = {
       clientId: owner.client_id,
@@ -67,11 +83,10 @@ export function createDeploy(parts: ChangeParts): Deploys {
       revision: (before?.revision ?? 0) + 1,
       restarts: 0,
     }
-    const happened = { event: before ? 'redeployed' : 'deployed', rule: 'deployContainer' }
+    const happened = { event: before ? 'redeployed' : 'deployed', rule }
     return { key, owner, before, next, content: store.value.contents[next.digest]!, happened }
   }
 
-  /** Called again when the document is changed: other containers may have been deployed while this one started. */
   function expectDeployable(value: Deployments, { key, next, content }: Deployment): void {
     expectOfAccount(next, parts.accountId())
     expectScheduling(readSettings(next.env), content)
@@ -84,7 +99,6 @@ export function createDeploy(parts: ChangeParts): Deploys {
       throw new RpcError('conflict', `the image ${next.image} was removed meanwhile`)
   }
 
-  /** The service of the entry, unless the new revision needs another engine. */
   function serviceFor({ key, before, next }: Deployment): Service {
     const kindOf = ({ digest }: StoredContainer) => store.value.contents[digest]?.kind
     return before && kindOf(before) === kindOf(next)
@@ -92,8 +106,23 @@ export function createDeploy(parts: ChangeParts): Deploys {
       : entries.makeService(key, next)
   }
 
+  const happened = ({ owner, next, happened: { event, rule: why } }: Deployment): HistoryItem =>
+    history.item(
+      event,
+      why,
+      `revision ${next.revision}, image ${idOf({ ...next, name: next.image })} ${next.digest}`,
+      owner,
+    )
+
+  return { plan, expectDeployable, serviceFor, happened }
+}
+
+export function createDeploy(parts: ChangeParts, steps: DeploySteps): Deploys {
+  const { store, clock, entries, history, inTurn } = parts
+  const { expectDeployable, serviceFor } = steps
+
   async function storeRevision(deployment: Deployment): Promise<void> {
-    const { key, owner, next, content, happened } = deployment
+    const { key, next, content } = deployment
     await history.put(
       key,
       content,
@@ -101,12 +130,7 @@ export function createDeploy(parts: ChangeParts): Deploys {
         expectDeployable(value, deployment)
         return next
       },
-      history.item(
-        happened.event,
-        happened.rule,
-        `revision ${next.revision}, image ${idOf({ ...next, name: next.image })} ${next.digest}`,
-        owner,
-      ),
+      steps.happened(deployment),
     )
   }
 
@@ -138,7 +162,8 @@ export function createDeploy(parts: ChangeParts): Deploys {
   return {
     deploy: (owner, spec) =>
       inTurn(keyOf(owner, spec.name), (entry, key) => {
-        const deployment = planDeployment(owner, key, spec)
+        parts.expectSingle(key, 'deployApp changes it with the others')
+        const deployment = steps.plan(owner, key, spec, 'deployContainer')
         expectDeployable(store.value, deployment)
         return start(deployment, entry)
       }),
@@ -169,13 +194,13 @@ async function withPorts<T>(
 }
 
 /** Content of both versions: the image may be deployed again meanwhile, and requests may start the version before. */
-function contentsOf({ contents }: Deployments, { before, content }: Deployment): Content[] {
+export function contentsOf({ contents }: Deployments, { before, content }: Deployment): Content[] {
   const former = before && contents[before.digest]
   return former ? [content, former] : [content]
 }
 
 /** Lets the new instance serve. If it runs in another service than the one before, the former service stops. */
-async function switchTo(running: Running, service: Service, entry: Entry): Promise<void> {
+export async function switchTo(running: Running, service: Service, entry: Entry): Promise<void> {
   const former = entry.service
   entry.service = service
   await service.switchTo(running)
@@ -183,7 +208,7 @@ async function switchTo(running: Running, service: Service, entry: Entry): Promi
 }
 
 /** Records why the new revision did not start. @returns the error for the caller */
-async function recordFailure(
+export async function recordFailure(
   parts: ChangeParts,
   { key, owner, before, next, content }: Deployment,
   entry: Entry,

@@ -12,6 +12,7 @@ import {
 import { redactText } from '@selvedge/protocol/redaction'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { safely } from '@selvedge/service-kit/safely'
+import type { MemberNames } from '../apps/member-names.ts'
 import type { ContentInUse } from '../deployments/content-in-use.ts'
 import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
@@ -49,6 +50,8 @@ export interface EntryParts {
   readonly hostFor: (key: string) => Omit<HostServices, 'openStorage'>
   readonly secrets: Pick<Secrets, 'expectSet' | 'open' | 'forget'>
   readonly grants: Grants
+  /** The names by which a container finds others of its app. */
+  readonly namesOf: (key: string) => MemberNames | undefined
   /** Ports of the device that lead to containers. */
   readonly ports: PortKeeper
   /** Times at which functions are called. */
@@ -127,6 +130,7 @@ export function createEntries(
     const content = contentOf(container)
     const entry = entryOf(key)
     const { dataKey } = container
+    const members = parts.namesOf(key)
     return {
       id: idOf(container),
       key,
@@ -143,6 +147,7 @@ export function createEntries(
       },
       // A container may write what it likes into its own log; lines of the runtime may quote secrets in errors and addresses.
       log: (stream, text) => (stream === 'runtime' ? noteIn(entry, text) : entry.log.add(stream, text)),
+      ...(members && { members }),
       expectAllowed: () => allowed.expect(container),
       ...secretsOf(parts.secrets, entry.mask, container, settings),
     }

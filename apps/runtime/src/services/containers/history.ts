@@ -37,6 +37,17 @@ export interface History {
     happened: HistoryItem,
   ): Promise<void>
   /**
+   * Makes several containers and removes others, in one change of the document: all of it is on the disk, or nothing.
+   *
+   * @param expect called with the document as it is when the change is made. If it throws, nothing is changed
+   * @throws StoreError, and what `expect` throws
+   */
+  putAll(
+    made: readonly Made[],
+    removed: readonly { readonly key: string; readonly happened: HistoryItem }[],
+    expect: (value: Deployments) => void,
+  ): Promise<void>
+  /**
    * Changes a container that is there.
    *
    * @param make gets it as it is when the change is made: what the runtime noted since the caller read it stays
@@ -51,6 +62,45 @@ export interface History {
   report(key: string, happening: Happening, last: readonly LogLine[]): void
   /** Oldest first; undefined for a container that never was. */
   of(key: string): HistoryEntry[] | undefined
+}
+
+/** A container that is deployed with others. */
+interface Made {
+  readonly key: string
+  readonly container: StoredContainer
+  /** Of its image. */
+  readonly content: Content
+  readonly happened: HistoryItem
+}
+
+/** The document with a container, in the place of the one before. @param contents that it may have lost meanwhile */
+function withContainer(
+  value: Deployments,
+  key: string,
+  container: StoredContainer,
+  happened: HistoryItem,
+  contents: Deployments['contents'],
+): Deployments {
+  const next = {
+    ...value,
+    contents: { ...contents, ...value.contents },
+    containers: { ...value.containers, [key]: container },
+    leaving: without(value.leaving, container.dataKey),
+  }
+  return withHistory(withoutUnused(next), key, happened)
+}
+
+/** The document without a container. Its data is still to be removed. */
+export function withoutContainer(value: Deployments, key: string, happened: HistoryItem): Deployments {
+  const { [key]: container } = value.containers
+  if (!container) return value
+  const { kind } = value.contents[container.digest]!
+  const next = {
+    ...value,
+    containers: without(value.containers, key),
+    leaving: { ...value.leaving, [container.dataKey]: kind },
+  }
+  return withHistory(withoutUnused(next), key, happened)
 }
 
 /** Lines of the log of a container in which its last words are searched. */
@@ -89,19 +139,27 @@ export function createHistory(parts: {
     happened: HistoryItem,
     contents: Deployments['contents'] = {},
   ) =>
-    paths.change(key, make(store.value), (value) => {
-      const container = make(value)
-      const next = {
-        ...value,
-        contents: { ...contents, ...value.contents },
-        containers: { ...value.containers, [key]: container },
-        leaving: without(value.leaving, container.dataKey),
-      }
-      return withHistory(withoutUnused(next), key, happened)
-    })
+    paths.change(new Map([[key, make(store.value)]]), (value) =>
+      withContainer(value, key, make(value), happened, contents),
+    )
 
   return {
     item,
+    putAll(made, removed, expect) {
+      const next = new Map<string, StoredContainer | undefined>([
+        ...removed.map(({ key }) => [key, undefined] as const),
+        ...made.map(({ key, container }) => [key, container] as const),
+      ])
+      return paths.change(next, (value) => {
+        expect(value)
+        const left = removed.reduce((all, { key, happened }) => withoutContainer(all, key, happened), value)
+        return made.reduce(
+          (all, { key, container, content, happened }) =>
+            withContainer(all, key, container, happened, { [content.config.digest]: content }),
+          left,
+        )
+      })
+    },
     put: (key, content, make, happened) => write(key, make, happened, { [content.config.digest]: content }),
     change: (key, make, happened) =>
       write(

@@ -150,13 +150,13 @@ describe('the stored paths', () => {
   it('are held across a restart, until their account leaves', async () => {
     const { store, paths, close } = await open()
     await store.update((value) => ({ ...value, containers: { [key]: first } }))
-    await paths.change(key, undefined, gone)
+    await paths.change(new Map([[key, undefined]]), gone)
     await close()
     const again = await open()
     expect(again.paths.held().map(({ path }) => path)).toEqual(['/c/pay', '/api/pay'])
     const other = at('c', 'x', '/pay', { accountId: 'b' })
     await again.store.update((value) => ({ ...value, containers: { [keyIn(other)]: other } }))
-    await again.paths.change(keyIn(other), undefined, (value) => ({ ...value, containers: {} }))
+    await again.paths.change(new Map([[keyIn(other), undefined]]), (value) => ({ ...value, containers: {} }))
     expect(again.paths.held()).toHaveLength(4)
     await again.paths.forget('a')
     expect(again.paths.held().map(({ accountId }) => accountId)).toEqual(['b', 'b'])
@@ -167,7 +167,7 @@ describe('the stored paths', () => {
     const { store, paths, close } = await open()
     await store.update((value) => ({ ...value, containers: { [key]: first } }))
     let heldThen = 0
-    await paths.change(key, undefined, (value) => {
+    await paths.change(new Map([[key, undefined]]), (value) => {
       heldThen = paths.held().length
       return gone(value)
     })

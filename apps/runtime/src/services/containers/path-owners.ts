@@ -86,15 +86,14 @@ export interface PathOwners {
   /** The paths that are held now. */
   held(): HeldPath[]
   /**
-   * Changes the deployments so that a container replaces another one, or is removed. The paths at which it does not answer
+   * Changes the deployments so that containers replace others, or are removed. The paths at which they do not answer
    * any more are held before they are free: no power cut and no other change comes between.
    *
-   * @param next undefined removes the container
+   * @param next by key; undefined removes the container
    * @throws StoreError; then a path may be held although its container is still there. Also what the change throws
    */
   change(
-    key: string,
-    next: StoredContainer | undefined,
+    next: ReadonlyMap<string, StoredContainer | undefined>,
     change: (value: Deployments) => Deployments,
   ): Promise<void>
   /** Holds nothing for an account any more. @throws StoreError */
@@ -115,8 +114,8 @@ export function createPathOwners(parts: {
 
   return {
     held: () => heldNow(heldPaths.value, clock.now()),
-    async change(key, next, change) {
-      await hold(key, next)
+    async change(next, change) {
+      for (const [key, container] of next) await hold(key, container)
       await store.update(change)
     },
     async forget(accountId) {

@@ -3,6 +3,7 @@
  * nothing of desired state, restarts or routes; it starts instances, reports when they end, and leaves nothing behind.
  */
 import type { ContainerSettings, EndReason, Methods, PortMapping, ResultOf } from '@selvedge/protocol'
+import type { MemberNames } from '../apps/member-names.ts'
 import type { Content } from '../deployments/deployments.ts'
 import type { Asking } from '../grants/granted-to.ts'
 import type { ServiceSecret } from '../secrets/secrets.ts'
@@ -71,6 +72,8 @@ export interface Plan {
   readonly info: ServiceInfo
   readonly host: HostServices
   log(stream: LogStream, text: string): void
+  /** Other members of its app, and their names. Absent: it is alone on its networks. */
+  readonly members?: MemberNames
   /** @throws RpcError if the container may not start now: the device does not grant what its settings need, or a secret is not set */
   readonly expectAllowed?: () => void
   /**
@@ -145,6 +148,12 @@ export interface Engine {
    * @throws RpcError where the image can't be read
    */
   needsAlone?(plan: Plan): Promise<boolean>
+  /**
+   * Why members of an app cannot find each other by name; undefined where they can.
+   *
+   * @throws RpcError `engine_unavailable`
+   */
+  missingForNames(): Promise<string | undefined>
   /** An instance of the same plan that an earlier run of the runtime left running. */
   adopt(plan: Plan): Promise<Instance | undefined>
   /**

@@ -37,6 +37,7 @@ export function createFunctionEngine({ state, program, blobs }: FunctionEnginePa
       folder ??= createRunFolder(note)
       return startInstance(plan, held, join(folder, String(++instances)), blobs)
     },
+    missingForNames: async () => 'functions are on no network',
     adopt: async () => undefined,
     async recover() {
       const left = findRunFolder(note)

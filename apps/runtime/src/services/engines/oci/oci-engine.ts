@@ -100,6 +100,7 @@ export function createOciEngine(parts: OciEngineParts): Engine {
       throw new RpcError('container_failed', problem === why ? why : instance.explain(problem))
     },
     needsAlone: async (plan) => usesAlone(plan) || declaresVolumes(await readImageConfig(blobs, plan)),
+    missingForNames: async () => outbound.missing(await host.traitsOf(findEngine(socket))),
     adopt: (plan) => adoptContainer(host, plan),
     async recover(running, digests) {
       const api = findEngine(socket)

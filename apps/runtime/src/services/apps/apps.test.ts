@@ -1,0 +1,355 @@
+/** An app is deployed and removed as one: a caller, a failure or a power cut finds the former app or the next one. */
+import { cpSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { type AppPlan, appPlan } from '@selvedge/protocol'
+import { StoreError } from '@selvedge/service-kit/store'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { keyOf } from '../deployments/ownership.ts'
+import { type Device, neighbour, openDevice, own, plan, reasonOf, service } from './test-device.ts'
+
+let device: Device
+beforeEach(async () => {
+  device = await openDevice()
+})
+afterEach(() => device.close())
+
+const web = (more = {}) => service('web', { dependsOn: [dependsOnDb], ...more })
+const dependsOnDb = { service: 'db', condition: 'healthy', isRequired: true } as const
+const first = plan('shop', [service('db'), web()])
+/** One member changes, one is new, one is gone. */
+const second = plan('shop', [service('cache'), service('web', { image: 'j' })])
+
+const failing = (name: string) => {
+  device.seen.whileStarting = async ({ key }) => {
+    if (key.endsWith(`/${name}`)) throw new Error(`${name} does not start`)
+  }
+}
+const failureOf = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (cause: Error) => cause,
+  )
+
+describe('a deployment', () => {
+  it('starts members in the order of the plan, and has a record', async () => {
+    const record = await device.apps.deploy(own, first)
+    expect(device.seen.started).toEqual(['shop-db', 'shop-web'])
+    expect(record).toMatchObject({ id: 'c-shop', name: 'shop', revision: 1, note: null })
+    expect(
+      record.members.map(({ service: name, dependsOn, container }) => [name, dependsOn, container?.id]),
+    ).toEqual([
+      ['db', [], 'c-shop-db'],
+      ['web', ['db'], 'c-shop-web'],
+    ])
+    expect(await device.apps.list(own)).toEqual([record])
+    expect(await device.apps.list(neighbour)).toEqual([])
+  })
+
+  it('gives members no path at the gateway unless the plan does', async () => {
+    const env = { 'MCM.IDLE_SEC': '0', 'MCM.BASE_API_PATH': '/shop' }
+    await device.apps.deploy(
+      own,
+      plan('shop', [service('db'), service('web', { isBehindGateway: true, env })]),
+    )
+    expect(device.containers.routes().map(({ id, prefixes }) => [id, prefixes])).toEqual([
+      ['c-shop-db', []],
+      ['c-shop-web', ['/c/shop']],
+    ])
+  })
+
+  it('starts only what changed, and removes what the plan does not have any more with its data', async () => {
+    await device.apps.deploy(own, first)
+    await device.apps.deploy(own, first)
+    expect(device.seen.started).toEqual(['shop-db', 'shop-web'])
+    await device.apps.deploy(own, second)
+    expect(device.seen.started).toEqual(['shop-db', 'shop-web', 'shop-cache', 'shop-web'])
+    expect(device.containersIn()).toEqual({ 'shop-web': 'j r2', 'shop-cache': 'i r1' })
+    await expect.poll(() => device.seen.running.toSorted()).toEqual(['shop-cache r1', 'shop-web r2'])
+    expect(device.seen.removed).toEqual(['shop-db'])
+    expect(await device.apps.get(own, 'shop')).toMatchObject({ revision: 3 })
+  })
+
+  it('starts a member again that was stopped or has failed', async () => {
+    await device.apps.deploy(own, first)
+    await device.containers.stop(own, 'shop-db')
+    await device.apps.deploy(own, first)
+    expect(device.seen.started).toEqual(['shop-db', 'shop-web', 'shop-db'])
+  })
+})
+
+describe('a member that fails', () => {
+  it('takes the whole app back: members before it continue in their former version', async () => {
+    await device.apps.deploy(own, first)
+    const before = [device.containersIn(), device.seen.running.toSorted()]
+    failing('shop-web')
+    const failure = await failureOf(device.apps.deploy(own, second))
+    expect(failure).toMatchObject({
+      message: expect.stringContaining('shop-web does not start'),
+      hint: expect.stringContaining('The app shop is as before: revision 1.'),
+    })
+    expect([device.containersIn(), device.seen.running.toSorted()]).toEqual(before)
+    expect(device.seen.removed).toEqual(['shop-cache'])
+    expect(await device.apps.get(own, 'shop')).toMatchObject({
+      revision: 1,
+      note: expect.stringContaining('shop-web does not start'),
+    })
+    device.seen.whileStarting = async () => undefined
+    expect(await device.apps.deploy(own, second)).toMatchObject({ revision: 2, note: null })
+  })
+
+  it('leaves nothing of an app that was not there before', async () => {
+    failing('shop-web')
+    expect(await failureOf(device.apps.deploy(own, first))).toMatchObject({
+      hint: expect.stringContaining('Nothing was deployed.'),
+    })
+    expect([device.containersIn(), device.stored.value, device.seen.running]).toEqual([{}, {}, []])
+    expect(device.seen.removed.toSorted()).toEqual(['shop-db', 'shop-web'])
+  })
+
+  it('is noticed if it exits while the others start', async () => {
+    device.seen.whileStarting = async ({ key }) => {
+      if (key.endsWith('shop-web')) device.seen.end.get('shop-db r1')!({ reason: 'exited', why: 'no disk' })
+    }
+    expect(await failureOf(device.apps.deploy(own, first))).toMatchObject({
+      message: expect.stringContaining('shop-db: no disk'),
+    })
+    expect([device.containersIn(), device.seen.running]).toEqual([{}, []])
+  })
+})
+
+describe('before anything starts', () => {
+  it.each<[string, AppPlan, string]>([
+    ['an image that is not there', plan('shop', [service('db'), web({ image: 'nothing' })]), 'not_found'],
+    [
+      'two members with one path',
+      plan('shop', [
+        service('one', { isBehindGateway: true, env: { 'MCM.BASE_API_PATH': '/x' } }),
+        service('two', { isBehindGateway: true, env: { 'MCM.BASE_API_PATH': '/x' } }),
+      ]),
+      'conflict',
+    ],
+    [
+      'two members with one port',
+      plan('shop', [
+        service('one', { env: { 'MCM.PORTS': '18830:1883/tcp' } }),
+        service('two', { env: { 'MCM.PORTS': '18830:1883/tcp' } }),
+      ]),
+      'conflict',
+    ],
+    ['a member of another app', plan('a-b', [service('c')]), 'conflict'],
+    ['a single container', plan('single', [service('web')]), 'conflict'],
+  ])('it refuses %s', async (_, wanted, reason) => {
+    await device.apps.deploy(own, plan('a', [service('b-c')]))
+    await device.containers.deploy(own, { name: 'single-web', image: 'i', env: {} })
+    const before = [device.containersIn(), device.stored.value]
+    device.seen.started = []
+    expect(await reasonOf(() => device.apps.deploy(own, wanted))).toBe(reason)
+    expect([device.containersIn(), device.stored.value]).toEqual(before)
+    expect(device.seen.started).toEqual([])
+  })
+
+  it('lets a member have the path that another one gives up in the same deployment', async () => {
+    const env = { 'MCM.IDLE_SEC': '0', 'MCM.BASE_API_PATH': '/x' }
+    await device.apps.deploy(own, plan('shop', [service('one', { isBehindGateway: true, env })]))
+    await device.apps.deploy(
+      own,
+      plan('shop', [service('two', { isBehindGateway: true, env }), service('one')]),
+    )
+    expect(device.containers.routes().find(({ id }) => id === 'c-shop-two')?.prefixes).toEqual(['/c/x'])
+  })
+})
+
+describe('the containers of an app', () => {
+  it('are not changed one by one', async () => {
+    await device.apps.deploy(own, first)
+    const spec = { name: 'shop-web', image: 'j', env: {} }
+    for (const work of [
+      () => device.containers.deploy(own, spec),
+      () => device.containers.remove(own, 'shop-web'),
+      () => device.containers.remove(own, 'c-shop-web'),
+    ])
+      expect(await reasonOf(work)).toBe('conflict')
+    expect(device.containersIn()).toEqual({ 'shop-db': 'i r1', 'shop-web': 'i r1' })
+    await device.containers.deploy(neighbour, spec)
+    expect(device.stored.value[keyOf(neighbour, 'shop')]).toBeUndefined()
+  })
+
+  it('are of one app, also if two apps with a common name are deployed at once', async () => {
+    const wanted = [plan('a', [service('b-c')]), plan('a-b', [service('c')])]
+    const reasons = await Promise.all(wanted.map((each) => reasonOf(() => device.apps.deploy(own, each))))
+    expect(reasons.toSorted()).toEqual(['accepted', 'conflict'])
+    expect([Object.keys(device.stored.value).length, device.containersIn()]).toEqual([1, { 'a-b-c': 'i r1' }])
+  })
+})
+
+describe('a removal', () => {
+  it('stops members in reverse order, and removes their data and the secrets of the app', async () => {
+    const secrets = [{ name: 'password', from: 'environment', variable: 'X' } as const]
+    await device.apps.deploy(own, { ...first, secrets })
+    expect(await device.apps.remove(own, 'shop')).toEqual({ name: 'shop' })
+    expect(device.seen.stopped).toEqual(['shop-web', 'shop-db'])
+    expect(device.seen.removed.toSorted()).toEqual(['shop-db', 'shop-web'])
+    expect(device.removedSecrets).toEqual(['shop.password'])
+    expect([device.containersIn(), device.stored.value]).toEqual([{}, {}])
+    expect(await reasonOf(() => device.apps.remove(own, 'shop'))).toBe('not_found')
+  })
+
+  it('is not for another project', async () => {
+    await device.apps.deploy(own, first)
+    for (const name of ['shop', 'c-shop', '__proto__', 'constructor'])
+      expect(await reasonOf(() => device.apps.remove(neighbour, name))).toBe('not_found')
+    expect(device.seen.stopped).toEqual([])
+  })
+
+  it('waits for the deployment that is under way', async () => {
+    const removed = Promise.withResolvers<unknown>()
+    device.seen.whileStarting = async ({ key }) => {
+      if (key.endsWith('shop-web')) removed.resolve(device.apps.remove(own, 'shop').then(() => 'removed'))
+    }
+    await device.apps.deploy(own, first)
+    expect(await removed.promise).toBe('removed')
+    expect([device.containersIn(), device.stored.value, device.seen.running]).toEqual([{}, {}, []])
+  })
+})
+
+it('an account that leaves during a deployment has no app, and nothing of it runs', async () => {
+  device.seen.whileStarting = async ({ key }) => {
+    if (key.endsWith('shop-web')) device.seen.accountId = 'b'
+  }
+  expect(await reasonOf(() => device.apps.deploy(own, first))).toBe('wrong_account')
+  expect([device.containersIn(), device.stored.value, device.seen.running]).toEqual([{}, {}, []])
+})
+
+it('forgets the apps of an account, and of no other one', async () => {
+  await device.apps.deploy(own, first)
+  await device.apps.forget('')
+  await device.apps.forget('ab')
+  expect(Object.keys(device.stored.value)).toHaveLength(1)
+  await device.apps.forget('a')
+  expect(device.stored.value).toEqual({})
+})
+
+it('a plan of 64 members is deployed and removed', async () => {
+  const many = plan(
+    'many',
+    Array.from({ length: 64 }, (_, at) => service(`s${at}`)),
+  )
+  expect(appPlan.safeParse(many).success).toBe(true)
+  expect((await device.apps.deploy(own, many)).members).toHaveLength(64)
+  await device.apps.remove(own, 'many')
+  expect(device.containersIn()).toEqual({})
+})
+
+/** What a start of the runtime makes of the state at some moment. */
+async function stateAfterStart(folder: string) {
+  const again = await openDevice(folder)
+  const [app] = Object.values(again.stored.value)
+  const found = {
+    containers: again.containersIn(),
+    members: app?.current?.members.map((each) => each.service) ?? [],
+    isSettled: !app?.next,
+  }
+  await again.close()
+  return found
+}
+
+const formerApp = {
+  containers: { 'shop-db': 'i r1', 'shop-web': 'i r1' },
+  members: ['db', 'web'],
+  isSettled: true,
+}
+const nextApp = {
+  containers: { 'shop-cache': 'i r1', 'shop-web': 'j r2' },
+  members: ['cache', 'web'],
+  isSettled: true,
+}
+const noApp = { containers: {}, members: [], isSettled: true }
+
+describe('a runtime that is killed', () => {
+  let copies: string[]
+  const copy = () => {
+    const to = mkdtempSync(join(tmpdir(), 'apps-killed-'))
+    cpSync(device.folder, to, { recursive: true })
+    copies.push(to)
+  }
+  beforeEach(() => {
+    copies = []
+  })
+  /** Copies the state before and after each write, and while members start: what is there if the runtime is killed then. */
+  const copying = () => {
+    device.seen.whileStarting = async () => copy()
+    device.seen.aroundWrite = async (write) => {
+      copy()
+      await write()
+      copy()
+    }
+  }
+  const statesAfterStart = async () => {
+    const states: unknown[] = []
+    for (const each of copies) states.push(await stateAfterStart(each))
+    return states
+  }
+
+  it.each<[string, AppPlan | undefined, (at: Device) => Promise<unknown>, object, object]>([
+    ['at the first deployment', undefined, (at) => at.apps.deploy(own, first), noApp, formerApp],
+    ['at a redeployment', first, (at) => at.apps.deploy(own, second), formerApp, nextApp],
+    ['at a removal', first, (at) => at.apps.remove(own, 'shop'), formerApp, noApp],
+  ])('%s has the former app or the next one at its next start', async (_, before, work, former, next) => {
+    if (before) await device.apps.deploy(own, before)
+    copying()
+    await work(device)
+    const states = await statesAfterStart()
+    const changedAt = states.findIndex((state) => isDeepStrictEqual(state, next))
+    expect(changedAt).toBeGreaterThan(0)
+    expect(states.slice(0, changedAt)).toEqual(states.slice(0, changedAt).map(() => former))
+    expect(states.slice(changedAt)).toEqual(states.slice(changedAt).map(() => next))
+  })
+})
+
+describe('a full disk', () => {
+  /** Fails one write of a deployment. @returns whether it came so far */
+  async function failWrite(at: number, work: () => Promise<unknown>): Promise<boolean> {
+    let count = 0
+    device.seen.aroundWrite = (write) =>
+      count++ === at ? Promise.reject(new StoreError('no space left on device')) : write()
+    await work().catch((cause) => {
+      if (!(cause instanceof StoreError)) throw cause
+    })
+    device.seen.aroundWrite = (write) => write()
+    return count > at
+  }
+
+  it('at any write leaves the former app or the next one, which run', async () => {
+    let writes = 0
+    for (let isReached = true; isReached; writes++) {
+      await device.apps.deploy(own, first)
+      isReached = await failWrite(writes, () => device.apps.deploy(own, second))
+      const isNext = 'shop-cache' in device.containersIn()
+      const { members } = await device.apps.get(own, 'shop')
+      expect(members.map(({ service: name, container }) => [name, container?.state])).toEqual(
+        (isNext ? ['cache', 'web'] : ['db', 'web']).map((name) => [name, 'running']),
+      )
+      expect(Object.keys(device.containersIn())).toHaveLength(2)
+      expect(Object.values(device.stored.value)[0]?.next).toBe(null)
+      await device.apps.remove(own, 'shop')
+    }
+    expect(writes).toBeGreaterThan(3)
+  })
+})
+
+it('a record that is lost leaves single containers, which their owner removes', async () => {
+  await device.apps.deploy(own, first)
+  await device.stored.update(() => ({}))
+  expect(await reasonOf(() => device.apps.deploy(own, first))).toBe('conflict')
+  await device.containers.remove(own, 'shop-db')
+  await device.containers.remove(own, 'shop-web')
+  expect(await reasonOf(() => device.apps.deploy(own, first))).toBe('accepted')
+})
+
+it('an app shows a member that is not there', async () => {
+  await device.apps.deploy(own, first)
+  await device.deployments.update((value) => ({ ...value, containers: {} }))
+  expect((await device.apps.get(own, 'shop')).members.map(({ container }) => container)).toEqual([null, null])
+})

@@ -1,0 +1,264 @@
+/**
+ * Apps on the device: containers that are deployed and removed as one. A deployment is written down before it begins, and takes place in
+ * one change of the deployments: at the next start, these decide whether it did.
+ */
+import { type AppPlan, type AppRecord, appContainerName, appSecretName, RpcError } from '@selvedge/protocol'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import type { Containers } from '../containers/containers.ts'
+import { findImage } from '../containers/requirements.ts'
+import type { DeploymentStore, Deployments } from '../deployments/deployments.ts'
+import { idOf, isKeyOf, isOwnedBy, keyOf, type Owner } from '../deployments/ownership.ts'
+import { createTurns } from '../deployments/turns.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import { appOf, memberKey } from './member-names.ts'
+import { type Member, readMembers } from './members.ts'
+import { expectAppRoom, expectNetworks, expectSameVolumes, type JoiningEngine } from './requirements.ts'
+import {
+  type AppStore,
+  committed,
+  type Release,
+  type StoredApp,
+  type StoredApps,
+  withApp,
+  withoutNext,
+} from './stored-apps.ts'
+
+export interface Apps {
+  /**
+   * Resolves when all members serve.
+   *
+   * @throws RpcError with the member that failed: then the app is as before; StoreError
+   */
+  deploy(owner: Owner, plan: AppPlan): Promise<AppRecord>
+  list(owner: Owner): Promise<AppRecord[]>
+  /** @throws RpcError `not_found` */
+  get(owner: Owner, name: string): Promise<AppRecord>
+  /** @throws RpcError `not_found`, `engine_unavailable`; StoreError */
+  remove(owner: Owner, name: string): Promise<{ name: string }>
+  /** Removes the records of the apps of an account. @throws StoreError */
+  forget(accountId: string): Promise<void>
+}
+
+export interface AppParts {
+  readonly store: AppStore
+  readonly deployments: Pick<DeploymentStore, 'value'>
+  readonly containers: Pick<Containers, 'deployTogether' | 'removeTogether' | 'get' | 'usersOfSecret'>
+  readonly secrets: Pick<Secrets, 'remove'>
+  readonly engine: JoiningEngine
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** Maximum changes of one app that wait for each other. */
+const maxQueue = 16
+
+export function createApps(parts: AppParts): Apps {
+  const { store, deployments, containers, clock } = parts
+  const turns = createTurns(maxQueue)
+
+  /** Written with the next change if the disk does not accept it now: the deployments decide in any case. */
+  const settle = (key: string, change: (app: StoredApp) => StoredApp | undefined): Promise<void> => {
+    const apply = (value: StoredApps) => (value[key] ? withApp(value, key, change(value[key])) : value)
+    return store.update(apply).catch(() => store.updateLazily(apply))
+  }
+
+  async function recordOf(app: StoredApp, { revision, deployedAt, members }: Release): Promise<AppRecord> {
+    const owner = { account_id: app.accountId, client_id: app.clientId }
+    const shown = members.map(async (member) => ({
+      service: member.service,
+      names: [...new Set(member.networks.flatMap(({ aliases }) => aliases))],
+      networks: member.networks.map(({ network }) => network),
+      dependsOn: member.dependsOn,
+      container: Object.hasOwn(deployments.value.containers, memberKey(app, member))
+        ? await containers.get(owner, appContainerName(app.name, member.service))
+        : null,
+    }))
+    const { clientId, name, created, note } = app
+    const times = { revision, created, deployedAt: isoTime(deployedAt) }
+    return { id: idOf(app), clientId, name, ...times, note, members: await Promise.all(shown) }
+  }
+
+  /** @throws RpcError `not_found` */
+  function present(owner: Owner, name: string): { key: string; app: StoredApp } {
+    const key = keyOf(owner, name)
+    const app = Object.hasOwn(store.value, key) ? store.value[key] : undefined
+    if (app) return { key, app }
+    throw new RpcError('not_found', `there is no app ${JSON.stringify(name)} of client ${owner.client_id}`)
+  }
+
+  /** @throws RpcError `conflict` if a container with the name of a member is not of the app */
+  function expectOwn(key: string, containerKey: string): void {
+    const holder = appOf(store.value, containerKey)
+    const isOfOther = holder && keyOf(ownerOf(holder), holder.name) !== key
+    if (!isOfOther && (holder?.current || !deployments.value.containers[containerKey])) return
+    const name = decodeURIComponent(containerKey.slice(containerKey.lastIndexOf('/') + 1))
+    throw new RpcError(
+      'conflict',
+      isOfOther
+        ? `the container ${name} belongs to the app ${holder.name}`
+        : `there is a container ${name} that does not belong to the app`,
+      { hint: 'Choose another name for the app or its service, or remove what is there.' },
+    )
+  }
+
+  async function deploy(owner: Owner, plan: AppPlan): Promise<AppRecord> {
+    const key = keyOf(owner, plan.name)
+    const members = readMembers(plan)
+    const { value } = store
+    const before = value[key]
+    const release = releaseOf(plan, members, (before?.current?.revision ?? 0) + 1, clock.now())
+    expectAppRoom(value, key, owner, release)
+    expectSameVolumes(before?.current, release)
+    await expectNetworks(release, members, (image) => kindOf(deployments.value, owner, image), parts.engine)
+    const removed = removedOf(before, release)
+    try {
+      await containers.deployTogether(owner, {
+        specs: members.map(({ spec }) => spec),
+        removed,
+        rule: 'deployApp',
+        expect: (containerKey) => expectOwn(key, containerKey),
+        intend: (revisions) =>
+          store.update((all) => {
+            expectAppRoom(all, key, owner, release)
+            const next = { release, revisions: [...revisions], removed }
+            const fresh = { ...storedFor(owner, plan.name, clock.now()), next }
+            return withApp(all, key, all[key] ? { ...all[key], next } : fresh)
+          }),
+      })
+    } catch (cause) {
+      await settle(key, (app) => withoutNext(app, noteOf(cause)))
+      throw asBefore(plan.name, before, cause)
+    }
+    await settle(key, committed)
+    const { app } = present(owner, plan.name)
+    return recordOf(app, app.current!)
+  }
+
+  async function remove(owner: Owner, name: string): Promise<{ name: string }> {
+    const { key, app } = present(owner, name)
+    const { members = [], secrets = [] } = app.current ?? {}
+    const names = members.map(({ service }) => appContainerName(name, service)).toReversed()
+    const cleared = containers.removeTogether(owner, names, 'removeApp')
+    // What was removed is removed, even if its data is still there: the next start of the runtime removes that.
+    const [outcome] = await Promise.allSettled([cleared])
+    const isGone = names.every((each) => !Object.hasOwn(deployments.value.containers, keyOf(owner, each)))
+    if (isGone) await settle(key, () => undefined)
+    if (outcome.status === 'rejected') throw outcome.reason
+    await removeSecrets(owner, secrets)
+    return { name }
+  }
+
+  /** Those that another container uses stay, as do those that are gone already. */
+  async function removeSecrets(owner: Owner, names: readonly string[]): Promise<void> {
+    for (const name of names)
+      if (containers.usersOfSecret(owner, name).length === 0)
+        await parts.secrets.remove(owner, name, () => undefined).catch(() => undefined)
+  }
+
+  const inTurn = <T>(owner: Owner, name: string, work: () => Promise<T>) =>
+    turns.take(keyOf(owner, name), work)
+  return {
+    deploy: (owner, plan) => inTurn(owner, plan.name, () => deploy(owner, plan)),
+    list: (owner) =>
+      Promise.all(
+        Object.values(store.value).flatMap((app) =>
+          app.current && isOwnedBy(app, owner) ? [recordOf(app, app.current)] : [],
+        ),
+      ),
+    async get(owner, name) {
+      const { app } = present(owner, name)
+      if (app.current) return recordOf(app, app.current)
+      throw new RpcError('not_found', `the app ${JSON.stringify(name)} is being deployed for the first time`)
+    },
+    remove: (owner, name) => inTurn(owner, name, () => remove(owner, name)),
+    async forget(accountId) {
+      if (Object.keys(store.value).some((key) => isKeyOf(key, accountId)))
+        await store.update((all) =>
+          Object.fromEntries(Object.entries(all).filter(([key]) => !isKeyOf(key, accountId))),
+        )
+    },
+  }
+}
+
+/**
+ * What the deployments say about apps of an earlier run: a deployment that was under way has taken place or not, and an app without any
+ * container was being removed.
+ */
+export async function recoverApps(store: AppStore, { containers }: Deployments): Promise<void> {
+  const settled = Object.entries(store.value).flatMap(([key, app]): [string, StoredApp][] => {
+    const after = isCommitted(app, containers) ? committed(app) : withoutNext(app, app.note)
+    const isThere = after?.current?.members.some((each) => Object.hasOwn(containers, memberKey(after, each)))
+    return after && isThere ? [[key, after]] : []
+  })
+  const isSame =
+    settled.length === Object.keys(store.value).length &&
+    settled.every(([key, app]) => store.value[key] === app || sameRelease(store.value[key], app))
+  const apply = () => Object.fromEntries(settled)
+  if (!isSame) await store.update(apply).catch(() => store.updateLazily(apply))
+}
+
+const sameRelease = (one: StoredApp | undefined, other: StoredApp): boolean =>
+  one?.next === null && other.next === null && one.current?.revision === other.current?.revision
+
+function isCommitted(app: StoredApp, containers: Deployments['containers']): boolean {
+  if (!app.next) return false
+  const owner = ownerOf(app)
+  const { revisions, removed } = app.next
+  return (
+    revisions.every(([name, revision]) => (containers[keyOf(owner, name)]?.revision ?? 0) >= revision) &&
+    removed.every((name) => !Object.hasOwn(containers, keyOf(owner, name)))
+  )
+}
+
+const ownerOf = ({ accountId, clientId }: StoredApp): Owner => ({
+  account_id: accountId,
+  client_id: clientId,
+})
+
+const storedFor = ({ account_id, client_id }: Owner, name: string, created: number): StoredApp => ({
+  accountId: account_id,
+  clientId: client_id,
+  name,
+  created,
+  current: null,
+  next: null,
+  note: null,
+})
+
+const releaseOf = (
+  plan: AppPlan,
+  members: readonly Member[],
+  revision: number,
+  deployedAt: number,
+): Release => ({
+  revision,
+  deployedAt,
+  members: members.map(({ stored }) => stored),
+  secrets: plan.secrets
+    .filter(({ from }) => from !== 'project')
+    .map((secret) => appSecretName(plan.name, secret)),
+})
+
+/** Names of the containers of the former release that the next one does not have. */
+function removedOf(before: StoredApp | undefined, { members }: Release): string[] {
+  const stays = new Set(members.map(({ service }) => service))
+  return (before?.current?.members ?? [])
+    .filter(({ service }) => !stays.has(service))
+    .map(({ service }) => appContainerName(before!.name, service))
+}
+
+/** @throws RpcError `not_found` for an image that is not there */
+const kindOf = (value: Deployments, owner: Owner, image: string): 'function' | 'oci' | undefined =>
+  value.contents[findImage(value, owner, image).digest]?.kind
+
+/** Characters of a note. */
+const maxNote = 1000
+const noteOf = (cause: unknown): string =>
+  (cause instanceof RpcError ? cause.message : 'the state could not be written').slice(0, maxNote)
+
+function asBefore(name: string, before: StoredApp | undefined, cause: unknown): unknown {
+  if (!(cause instanceof RpcError)) return cause
+  const state = before?.current
+    ? `The app ${name} is as before: revision ${before.current.revision}.`
+    : 'Nothing was deployed.'
+  return new RpcError(cause.reason, cause.message, { cause, hint: `${state} ${cause.hint}` })
+}

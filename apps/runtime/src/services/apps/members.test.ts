@@ -1,0 +1,174 @@
+/** What a plan becomes, and what is refused with its path instead of being left out. */
+import { type AppPlan, type AppService, appPlan } from '@selvedge/protocol'
+import { describe, expect, it } from 'vitest'
+import { readMembers } from './members.ts'
+import { plan, service } from './test-device.ts'
+
+const refusalOf = (wanted: AppPlan): string => {
+  try {
+    readMembers(wanted)
+    return 'accepted'
+  } catch (cause) {
+    return (cause as Error).message
+  }
+}
+
+it('a member gets its settings from the parts of the plan', () => {
+  const wanted = plan(
+    'shop',
+    [
+      service('db', {
+        env: { X: '1', 'MCM.MEMORY_MB': '64' },
+        networks: [{ network: 'back', aliases: ['sql'] }],
+        volumes: [
+          { volume: 'data', target: '/data', isReadOnly: false },
+          { volume: 'Other.Name', target: '/other', isReadOnly: false },
+          { volume: null, target: '/tmp/x', isReadOnly: false },
+        ],
+        secrets: [
+          { secret: 'password', file: 'password' },
+          { secret: 'shared', file: 'key.pem' },
+        ],
+      }),
+    ],
+    {
+      networks: [{ name: 'back', isInternal: true }],
+      volumes: [{ name: 'data' }, { name: 'Other.Name' }],
+      secrets: [
+        { name: 'password', from: 'file', path: './password' },
+        { name: 'shared', from: 'project', secret: 'tls' },
+      ],
+    },
+  )
+  const [member] = readMembers(wanted)
+  expect(member).toEqual({
+    spec: {
+      name: 'shop-db',
+      image: 'i',
+      env: {
+        X: '1',
+        'MCM.MEMORY_MB': '64',
+        'MCM.GATEWAY': 'off',
+        'MCM.VOLUMES': expect.stringMatching(
+          /^data:\/data, v-[0-9a-f]{16}:\/other, v-[0-9a-f]{16}:\/tmp\/x$/,
+        ),
+        'MCM.SECRETS': 'shop.password:/run/secrets/password, tls:/run/secrets/key.pem',
+      },
+    },
+    stored: {
+      service: 'db',
+      networks: [{ network: 'back', aliases: ['sql'] }],
+      dependsOn: [],
+      volumes: ['data', 'Other.Name'],
+    },
+  })
+})
+
+describe('a plan is refused', () => {
+  const one = (more: Partial<AppService>, parts: Partial<AppPlan> = {}) =>
+    plan('shop', [service('web', more)], parts)
+  const volume = (name: string) => ({ volume: name, target: `/${name}`, isReadOnly: false })
+  const waiting = (condition: 'healthy' | 'completed', isRequired = true) =>
+    plan('shop', [service('web', { dependsOn: [{ service: 'db', condition, isRequired }] })])
+
+  it.each<[string, AppPlan, string]>([
+    ['a platform', one({ platform: 'linux/arm64' }), 'plan.services[0].platform: web: '],
+    ['a host name', one({ hostname: 'other' }), 'plan.services[0].hostname: web: '],
+    ['no restart', one({ restart: 'no' }), 'plan.services[0].restart: web: '],
+    ['an init', one({ needsInit: true }), 'plan.services[0].needsInit: '],
+    ['capabilities', one({ dropCapabilities: ['ALL'] }), 'plan.services[0].dropCapabilities: '],
+    ['further capabilities', one({ addCapabilities: ['CHOWN'] }), 'plan.services[0].addCapabilities: '],
+    ['files', one({ configs: [{ config: 'x', target: '/x' }] }), 'plan.services[0].configs: '],
+    ['files of the app', one({}, { configs: [{ name: 'x', content: '' }] }), 'plan.configs: '],
+    [
+      'two services of one name',
+      plan('shop', [service('web'), service('web')]),
+      'plan.services[1].name: "web" is there twice',
+    ],
+    [
+      'a wait for completion',
+      waiting('completed'),
+      'plan.services[0].dependsOn[0]: web waits until db has completed',
+    ],
+    ['a dependency that is not before it', waiting('healthy'), 'plan.services[0].dependsOn[0]: '],
+    [
+      'an unknown network',
+      one({ networks: [{ network: 'x', aliases: [] }] }),
+      'plan.services[0].networks[0]: ',
+    ],
+    ['an unknown volume', one({ volumes: [volume('x')] }), 'plan.services[0].volumes[0]: '],
+    [
+      'a volume that cannot be written',
+      one({ volumes: [{ ...volume('x'), isReadOnly: true }] }, { volumes: [{ name: 'x' }] }),
+      'plan.services[0].volumes[0]: ',
+    ],
+    [
+      'a volume of two members',
+      plan('shop', [service('a', { volumes: [volume('x')] }), service('b', { volumes: [volume('x')] })], {
+        volumes: [{ name: 'x' }],
+      }),
+      'plan.services[1].volumes[0]: the volume "x" is of a, too',
+    ],
+    ['an unknown secret', one({ secrets: [{ secret: 'x', file: 'x' }] }), 'plan.services[0].secrets[0]: '],
+    [
+      'a secret with too long a name',
+      one(
+        { secrets: [{ secret: 'x'.repeat(63), file: 'x' }] },
+        { secrets: [{ name: 'x'.repeat(63), from: 'file', path: 'x' }] },
+      ),
+      'plan.services[0].secrets[0]: ',
+    ],
+    [
+      'volumes as a setting',
+      one({ env: { 'MCM.VOLUMES': 'x:/x' } }),
+      'plan.services[0].env["MCM.VOLUMES"]: ',
+    ],
+    ['an unknown setting', one({ env: { 'MCM.NOTHING': 'x' } }), 'plan.services[0].env["MCM.NOTHING"]: '],
+    [
+      'a setting named as an object has one',
+      one({ env: { 'MCM.constructor': 'x' } }),
+      'plan.services[0].env',
+    ],
+    [
+      'a wrong value of a setting',
+      one({ env: { 'MCM.CPU': 'x' } }),
+      'plan.services[0].env["MCM.CPU"]: expected ',
+    ],
+    [
+      'a path without the gateway',
+      one({ env: { 'MCM.BASE_API_PATH': '/x' } }),
+      'plan.services[0].isBehindGateway: ',
+    ],
+    ['too many variables', one({ env: { X: 'x'.repeat(40_000) } }), 'plan.services[0].env: '],
+    [
+      'more volumes than a container has',
+      one(
+        { volumes: [volume('x'), { volume: 'y', target: `/${'y'.repeat(199)}/z`, isReadOnly: false }] },
+        { volumes: [{ name: 'x' }, { name: 'y' }] },
+      ),
+      'plan.services[0]: its parts give MCM.VOLUMES',
+    ],
+  ])('with %s', (_, wanted, expected) => {
+    expect(refusalOf(wanted)).toContain(expected)
+  })
+
+  it('with names that objects have', () => {
+    for (const name of ['__proto__', 'constructor', 'toString'])
+      expect(
+        appPlan.safeParse(plan('shop', [service('web', { networks: [{ network: name, aliases: [] }] })]))
+          .success,
+      ).toBe(name !== '__proto__')
+    const wanted = one({
+      networks: [{ network: 'constructor', aliases: [] }],
+      secrets: [{ secret: 'toString', file: 'x' }],
+    })
+    expect(refusalOf(wanted)).toContain('plan.services[0].')
+  })
+})
+
+it('a dependency that is not required may be missing', () => {
+  const wanted = plan('shop', [
+    service('web', { dependsOn: [{ service: 'db', condition: 'healthy', isRequired: false }] }),
+  ])
+  expect(refusalOf(wanted)).toBe('accepted')
+})

@@ -1,0 +1,272 @@
+/** A device for the tests of apps: real documents and containers, and an engine that starts nothing. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AppPlan, type AppService, RpcError } from '@selvedge/protocol'
+import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
+import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import { createContainers } from '../containers/containers.ts'
+import { createContentInUse } from '../deployments/content-in-use.ts'
+import { deploymentsFormat } from '../deployments/deployments.ts'
+import { openHeldPaths } from '../deployments/held-paths.ts'
+import { keyOf, type Owner } from '../deployments/ownership.ts'
+import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
+import { readGrantedPorts } from '../grants/network-grants.ts'
+import { createPorts } from '../ports/ports.ts'
+import { createApps, recoverApps } from './apps.ts'
+import { appOf, memberNames } from './member-names.ts'
+import { openStoredApps } from './stored-apps.ts'
+
+export const own: Owner = { account_id: 'a', client_id: 'c' }
+export const neighbour: Owner = { account_id: 'a', client_id: 'd' }
+
+const digestOf = (digit: string) => `sha256:${digit.repeat(64)}`
+/** Images that every owner has. */
+const images = { i: digestOf('0'), j: digestOf('1'), f: digestOf('2') } as const
+
+const contentOf = (digest: string, kind: 'function' | 'oci') => ({
+  kind,
+  config: { digest, size: 1 },
+  layers: [],
+  entry: kind === 'function' ? { digest, size: 1, language: 'js' as const } : null,
+  size: 1,
+})
+
+const imageOf = ({ account_id, client_id }: Owner, name: keyof typeof images) => ({
+  clientId: client_id,
+  accountId: account_id,
+  name,
+  repoTags: [],
+  digest: images[name],
+  created: 0,
+  usedAt: 0,
+})
+
+export const service = (name: string, more: Partial<AppService> = {}): AppService => ({
+  name,
+  image: 'i',
+  pull: 'missing',
+  platform: null,
+  hostname: null,
+  isBehindGateway: false,
+  env: { 'MCM.IDLE_SEC': '0' },
+  dependsOn: [],
+  restart: 'always',
+  maxRestarts: null,
+  needsInit: false,
+  addCapabilities: [],
+  dropCapabilities: [],
+  networks: [],
+  volumes: [],
+  secrets: [],
+  configs: [],
+  ...more,
+})
+
+export const plan = (
+  name: string,
+  services: readonly AppService[],
+  more: Partial<AppPlan> = {},
+): AppPlan => ({
+  name,
+  services: [...services],
+  networks: [],
+  volumes: [],
+  secrets: [],
+  configs: [],
+  ...more,
+})
+
+/** What a call fails with; `accepted` if it does not. */
+export async function reasonOf(work: () => Promise<unknown>): Promise<string> {
+  try {
+    await work()
+    return 'accepted'
+  } catch (cause) {
+    if (cause instanceof RpcError) return cause.reason
+    throw cause
+  }
+}
+
+export type Device = Awaited<ReturnType<typeof openDevice>>
+
+/** What a test sees of the device, and changes. */
+export interface Seen {
+  accountId: string
+  /** `<key> r<revision>` of the instances that run. */
+  running: string[]
+  /** Names of containers in the order in which they started. */
+  started: string[]
+  stopped: string[]
+  /** Keys of data that was removed. */
+  removed: string[]
+  missingForNames: string | undefined
+  /** Called while an instance starts. */
+  whileStarting: (plan: Plan) => Promise<unknown>
+  /** Ends an instance that runs, by its entry in `running`. */
+  readonly end: Map<string, (ending: Ending) => void>
+  /** Called around each write of a document. */
+  aroundWrite: (write: () => Promise<void>) => Promise<void>
+}
+
+const nameOf = (key: string) => key.slice(key.lastIndexOf('/') + 1)
+
+function createEngine(seen: Seen): Engine {
+  return {
+    async start(started: Plan) {
+      seen.started.push(nameOf(started.key))
+      await seen.whileStarting(started)
+      const entry = `${nameOf(started.key)} r${started.revision}`
+      seen.running.push(entry)
+      const ended = Promise.withResolvers<Ending>()
+      const leave = () => {
+        const at = seen.running.indexOf(entry)
+        if (at >= 0) seen.running.splice(at, 1)
+      }
+      seen.end.set(entry, (ending) => {
+        leave()
+        ended.resolve(ending)
+      })
+      return {
+        upstream: { host: '127.0.0.1', port: 1 },
+        isolation: [],
+        ended: ended.promise,
+        memory: async () => null,
+        responds: async () => true,
+        async stop() {
+          leave()
+          seen.stopped.push(nameOf(started.key))
+          ended.resolve({ reason: 'exited', why: 'stopped' })
+        },
+      } as Instance
+    },
+    adopt: async () => undefined,
+    recover: async () => undefined,
+    removeData: async (key: string) => void seen.removed.push(nameOf(key)),
+    missingForNames: async () => seen.missingForNames,
+  } as unknown as Engine
+}
+
+const around = <T>(store: DocumentStore<T>, seen: Seen): DocumentStore<T> => ({
+  get value() {
+    return store.value
+  },
+  notices: store.notices,
+  update: (change) => seen.aroundWrite(() => store.update(change)),
+  updateLazily: store.updateLazily,
+  settled: store.settled,
+  close: store.close,
+})
+
+/** @param folder with the state of an earlier run */
+export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) {
+  const seen: Seen = {
+    accountId: 'a',
+    running: [],
+    started: [],
+    stopped: [],
+    removed: [],
+    missingForNames: undefined,
+    whileStarting: async () => undefined,
+    end: new Map(),
+    aroundWrite: (write) => write(),
+  }
+  const deployments = around(await openDocument(join(folder, 'deployments'), deploymentsFormat), seen)
+  const heldPaths = await openHeldPaths(folder)
+  const stored = around(await openStoredApps(folder), seen)
+  if (Object.keys(deployments.value.images).length === 0)
+    await deployments.update((value) => ({
+      ...value,
+      contents: Object.fromEntries(
+        Object.entries(images).map(([name, digest]) => [
+          digest,
+          contentOf(digest, name === 'f' ? 'function' : 'oci'),
+        ]),
+      ),
+      images: Object.fromEntries(
+        [own, neighbour].flatMap((owner) =>
+          (Object.keys(images) as (keyof typeof images)[]).map((name) => [
+            keyOf(owner, name),
+            imageOf(owner, name),
+          ]),
+        ),
+      ),
+    }))
+  await recoverApps(stored, deployments.value)
+  const engine = createEngine(seen)
+  const log = createMemoryLog()
+  const inUse = createContentInUse(() => undefined)
+  const removedSecrets: string[] = []
+  const secrets = {
+    expectSet: () => undefined,
+    open: () => [],
+    forget: async () => undefined,
+    remove: async (_: Owner, name: string) => {
+      removedSecrets.push(name)
+      return { name }
+    },
+  }
+  const containers = createContainers({
+    onServing: () => undefined,
+    hold: inUse.hold,
+    store: deployments,
+    heldPaths,
+    secrets,
+    appNameOf: (key) => appOf(stored.value, key)?.name,
+    namesOf: (key) => memberNames(() => stored.value, key),
+    grants: { expect: () => undefined },
+    engines: { function: engine, oci: engine },
+    storage: { remove: async () => undefined, close: async () => undefined } as never,
+    clock: createFakeClock(),
+    info: () => ({}) as never,
+    hostFor: () => ({}) as never,
+    accountId: () => seen.accountId,
+    ports: createPorts({
+      granted: readGrantedPorts([]),
+      reserved: () => new Set(),
+      log,
+      now: () => 0,
+      maxPassages: 16,
+    }),
+    schedules: { record: () => undefined, refresh: async () => undefined },
+    log,
+    onChange: () => undefined,
+    onFailed: () => undefined,
+    onEvent: () => undefined,
+    onNotRecovered: (details) => {
+      throw new Error(JSON.stringify(details))
+    },
+  })
+  await containers.resume()
+  const apps = createApps({
+    store: stored,
+    deployments,
+    containers,
+    secrets,
+    engine,
+    clock: createFakeClock(),
+  })
+  return {
+    folder,
+    seen,
+    apps,
+    containers,
+    stored,
+    deployments,
+    removedSecrets,
+    /** Names, revisions and variables of the containers in the document. */
+    containersIn: () =>
+      Object.fromEntries(
+        Object.entries(deployments.value.containers).map(([key, { revision, image }]) => [
+          nameOf(key),
+          `${image} r${revision}`,
+        ]),
+      ),
+    async close(isLast = true) {
+      seen.aroundWrite = (write) => write()
+      await containers.close(false)
+      await Promise.all([deployments.close(), heldPaths.close(), stored.close()])
+      if (isLast) rmSync(folder, { recursive: true })
+    },
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * Deploys and removes several containers as one. All of them start beside what runs and are checked; then one change of the document
+ * makes them those that serve. So a power cut leaves the former containers or the next ones, never some of both.
+ */
+import { type ContainerSpec, RpcError } from '@selvedge/protocol'
+import { inBackground } from '@selvedge/service-kit/safely'
+import { type Deployments, withImageUsed, without } from '../deployments/deployments.ts'
+import { keyOf, type Owner } from '../deployments/ownership.ts'
+import type { ChangeParts } from './changes.ts'
+import { contentsOf, type Deployment, type DeploySteps, recordFailure, switchTo } from './deploy.ts'
+import type { Entry } from './entries.ts'
+import type { Running } from './instances.ts'
+import type { Service } from './service.ts'
+
+/** Containers that are deployed together. */
+export interface Group {
+  /** In the order of their start. */
+  readonly specs: readonly ContainerSpec[]
+  /** Names of containers that the same change removes, with their data. */
+  readonly removed: readonly string[]
+  /** What the history has as the rule. */
+  readonly rule: string
+  /** Called before anything is changed, when no other change of the containers is under way. @throws RpcError to refuse */
+  expect(key: string): void
+  /**
+   * Called before the first container starts.
+   *
+   * @param revisions the revision that each container has once the group is deployed, by its name
+   */
+  intend(revisions: ReadonlyMap<string, number>): Promise<void>
+}
+
+export interface Together {
+  /**
+   * Resolves when all containers serve. Those that would not change continue.
+   *
+   * @throws RpcError with the name of the container that failed: then everything is as before; StoreError
+   */
+  deployTogether(owner: Owner, group: Group): Promise<void>
+  /**
+   * Removes containers with their data. Names without a container are left out.
+   *
+   * @param names in the order in which they stop
+   * @throws StoreError: then nothing is removed; RpcError if data is left, which is removed at the next start of the runtime
+   */
+  removeTogether(owner: Owner, names: readonly string[], rule: string): Promise<void>
+}
+
+/** A container that was started and does not serve yet. */
+interface Prepared {
+  readonly deployment: Deployment
+  readonly service: Service
+  readonly running: Running
+  /** Why it exited meanwhile; undefined while it runs. */
+  readonly ended: () => string | undefined
+}
+
+type EntriesByKey = ReadonlyMap<string, Entry>
+
+export function createTogether(parts: ChangeParts, steps: DeploySteps): Together {
+  const { store, clock, history } = parts
+
+  /** In the order of the keys: two groups with a container in common never wait for each other. */
+  function inTurns<T>(keys: readonly string[], work: (entries: EntriesByKey) => Promise<T>): Promise<T> {
+    const found = new Map<string, Entry>()
+    const next = ([key, ...others]: readonly string[]): Promise<T> =>
+      key === undefined
+        ? work(found)
+        : parts.inTurn(key, (entry) => {
+            found.set(key, entry)
+            return next(others)
+          })
+    return next([...new Set(keys)].sort())
+  }
+
+  function expectAll(value: Deployments, deployments: readonly Deployment[], removed: readonly string[]) {
+    for (const deployment of deployments)
+      naming(deployment, () =>
+        steps.expectDeployable(seenBy(value, deployment, deployments, removed), deployment),
+      )
+  }
+
+  async function discardAll(prepared: readonly Prepared[]): Promise<void> {
+    for (const { deployment, service, running } of prepared.toReversed()) {
+      await service.discard(running)
+      const { before, next, content } = deployment
+      // What a first revision stored is of no use to anything else.
+      if (!before) await parts.removeData(next.dataKey, content.kind).catch(() => undefined)
+    }
+  }
+
+  async function prepareOne(
+    deployment: Deployment,
+    entry: Entry,
+    releases: (() => void)[],
+  ): Promise<Prepared> {
+    const { key, next } = deployment
+    try {
+      releases.push(await parts.ports.claim(next))
+      const service = steps.serviceFor(deployment)
+      const running = await service.prepare(parts.entries.planOf(key, next))
+      let why: string | undefined
+      const noted = running.ended.then((ending) => {
+        why = ending.why
+      })
+      inBackground('containers.together', noted)
+      return { deployment, service, running, ended: () => why }
+    } catch (cause) {
+      const failure = cause as RpcError
+      throw named(next.name, await recordFailure(parts, deployment, entry, failure).catch(() => failure))
+    }
+  }
+
+  async function commit(
+    prepared: readonly Prepared[],
+    deployments: readonly Deployment[],
+    removed: readonly string[],
+    { rule }: Group,
+    owner: Owner,
+  ): Promise<void> {
+    for (const { deployment, ended } of prepared) {
+      const why = ended()
+      if (why !== undefined) throw named(deployment.next.name, new RpcError('container_failed', why))
+    }
+    await history.putAll(
+      deployments.map((each) => ({ ...each, container: each.next, happened: steps.happened(each) })),
+      removed.map((key) => ({ key, happened: history.item('removed', rule, '', owner) })),
+      (value) => expectAll(value, deployments, removed),
+    )
+  }
+
+  async function serve(prepared: readonly Prepared[], entries: EntriesByKey): Promise<void> {
+    for (const { deployment, service, running } of prepared) {
+      await switchTo(running, service, entries.get(deployment.key)!)
+      store.updateLazily((value) => withImageUsed(value, deployment.next.imageKey, clock.now()))
+    }
+    parts.onChange()
+    if (prepared.some(({ running }) => running.plan.settings['MCM.CRON'].length > 0))
+      await parts.schedules.refresh()
+  }
+
+  /** Stops what was removed, and removes its data. @returns the first failure */
+  async function clear(keys: readonly string[], data: Deployments['leaving'], entries: EntriesByKey) {
+    let failure: unknown
+    for (const key of keys) await entries.get(key)?.service?.stop()
+    for (const [dataKey, kind] of Object.entries(data))
+      await parts.removeData(dataKey, kind).catch((cause: unknown) => {
+        failure ??= cause
+      })
+    return failure
+  }
+
+  const dataOf = (keys: readonly string[]): Deployments['leaving'] => {
+    const { containers, contents } = store.value
+    return Object.fromEntries(
+      keys.map((key) => [containers[key]!.dataKey, contents[containers[key]!.digest]!.kind]),
+    )
+  }
+
+  async function deployAll(owner: Owner, group: Group, entries: EntriesByKey): Promise<void> {
+    const planned = group.specs.map((spec) =>
+      naming({ next: spec }, () => steps.plan(owner, keyOf(owner, spec.name), spec, group.rule)),
+    )
+    const deployments = planned.filter(isChanged)
+    const removed = group.removed
+      .map((name) => keyOf(owner, name))
+      .filter((key) => store.value.containers[key])
+    expectAll(store.value, deployments, removed)
+    await group.intend(
+      new Map(
+        planned.map((each) => [each.next.name, isChanged(each) ? each.next.revision : each.before!.revision]),
+      ),
+    )
+    const data = dataOf(removed)
+    const prepared: Prepared[] = []
+    const releases: (() => void)[] = []
+    const contents = deployments.flatMap((each) => contentsOf(store.value, each))
+    await parts.hold(contents, async () => {
+      try {
+        for (const each of deployments)
+          prepared.push(await prepareOne(each, entries.get(each.key)!, releases))
+        await commit(prepared, deployments, removed, group, owner)
+      } catch (cause) {
+        await discardAll(prepared)
+        throw cause
+      } finally {
+        for (const release of releases) release()
+      }
+      await serve(prepared, entries)
+    })
+    await clear(removed, data, entries)
+  }
+
+  return {
+    deployTogether: (owner, group) => {
+      const keys = [...group.specs.map(({ name }) => name), ...group.removed].map((name) =>
+        keyOf(owner, name),
+      )
+      return inTurns(keys, (entries) => {
+        for (const key of keys) group.expect(key)
+        return deployAll(owner, group, entries)
+      })
+    },
+    removeTogether: (owner, names, rule) =>
+      inTurns(
+        names.map((name) => keyOf(owner, name)),
+        async (entries) => {
+          const keys = names.map((name) => keyOf(owner, name)).filter((key) => store.value.containers[key])
+          const data = dataOf(keys)
+          const happened = history.item('removed', rule, '', owner)
+          await history.putAll(
+            [],
+            keys.map((key) => ({ key, happened })),
+            () => undefined,
+          )
+          parts.onChange()
+          const failure = await clear(keys, data, entries)
+          if (failure !== undefined) throw failure
+        },
+      ),
+  }
+}
+
+const sameEnv = (one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>): boolean => {
+  const names = Object.keys(one)
+  return (
+    names.length === Object.keys(other).length &&
+    names.every((name) => Object.hasOwn(other, name) && one[name] === other[name])
+  )
+}
+
+function isChanged({ before, next }: Deployment): boolean {
+  if (before?.wanted !== 'running' || before.failed !== null) return true
+  return before.digest !== next.digest || before.imageKey !== next.imageKey || !sameEnv(before.env, next.env)
+}
+
+/** The document as it will be, but with what one container replaces: so each is checked against all others. */
+function seenBy(
+  value: Deployments,
+  { key }: Deployment,
+  all: readonly Deployment[],
+  removed: readonly string[],
+): Deployments {
+  const { [key]: before } = value.containers
+  const others = Object.entries(value.containers).filter(([each]) => !removed.includes(each))
+  const next = all.map((each) => [each.key, each.next] as const)
+  const containers = without(Object.fromEntries([...others, ...next]), key)
+  return { ...value, containers: before ? { ...containers, [key]: before } : containers }
+}
+
+const named = (name: string, cause: RpcError): RpcError =>
+  new RpcError(cause.reason ?? 'container_failed', `${name}: ${cause.message}`, { cause, hint: cause.hint })
+
+/** Refusals name the container. */
+function naming<T>({ next: { name } }: { readonly next: { readonly name: string } }, work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    throw cause instanceof RpcError ? named(name, cause) : cause
+  }
+}

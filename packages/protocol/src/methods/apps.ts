@@ -1,0 +1,65 @@
+import * as z from 'zod'
+import { appNamePattern, appPlan } from '../apps/plan.ts'
+import { appRecord } from '../apps/records.ts'
+import { method, param } from './method.ts'
+import { edgeAccessToken } from './values.ts'
+
+const access = { caller: 'token', token: 'associated', scope: 'edge:mcm' } as const
+
+/** Bytes of a request with a plan at most. */
+export const maxAppBodyBytes = 1024 * 1024
+
+/** Why a start of a member fails. */
+const reasons = ['not_found', 'container_failed', 'engine_unavailable', 'storage_full'] as const
+
+/** Milliseconds: members start one after the other, each within the limits of a container. */
+const deployMs = 3_600_000
+
+export const deployApp = method({
+  name: 'deployApp',
+  summary:
+    'Runs several containers that belong together as one app, or replaces a running app with a new version.',
+  description:
+    'Every member is checked before the first one starts. Members that changed start in the order of the plan, each when those before it are healthy. All of them serve from one moment on: if one fails, the former version of the app continues. Images and secrets have to be on the device before. Members that are not in the plan any more are removed with their data.',
+  params: [
+    edgeAccessToken,
+    param(
+      'plan',
+      appPlan,
+      'a plan of an app; `selvedge compose check --json` makes one from a Compose file',
+      'The whole app.',
+    ),
+  ],
+  result: appRecord,
+  reasons: [...reasons, 'conflict', 'busy'],
+  access,
+  fromServices: 'MCM.MANAGE',
+  timeoutMs: deployMs,
+  // Any caller may make the runtime parse as much: a plan at all its limits would be larger, and is refused.
+  maxBodyBytes: maxAppBodyBytes,
+})
+
+export const getApps = method({
+  name: 'getApps',
+  summary: 'The apps of the project that the token is for, with their members.',
+  params: [edgeAccessToken],
+  result: z.array(appRecord),
+  reasons: [],
+  access,
+  fromServices: 'yes',
+})
+
+export const removeApp = method({
+  name: 'removeApp',
+  summary:
+    'Removes an app: all its containers with their storage and volumes, and the secrets that were set for it alone.',
+  params: [
+    edgeAccessToken,
+    param('name', z.string().regex(appNamePattern), 'the name of an app', 'Name of the app.'),
+  ],
+  result: z.object({ name: z.string() }),
+  reasons: ['not_found', 'storage_full', 'engine_unavailable', 'busy'],
+  access,
+  fromServices: 'MCM.MANAGE',
+  timeoutMs: 3_600_000,
+})
