@@ -71,6 +71,20 @@ describe('a deployment', () => {
     expect(await device.apps.get(own, 'shop')).toMatchObject({ revision: 3 })
   })
 
+  it('starts a member again if its networks change, or the first other member comes on one', async () => {
+    const on = (network: string, name: string) => service(name, { networks: [{ network, aliases: [] }] })
+    const parts = { networks: ['x', 'y'].map((name) => ({ name, isInternal: false })) }
+    const startedBy = async (...services: ReturnType<typeof service>[]) => {
+      device.seen.started = []
+      await device.apps.deploy(own, plan('shop', services, parts))
+      return device.seen.started
+    }
+    expect(await startedBy(on('x', 'db'))).toEqual(['shop-db'])
+    expect(await startedBy(on('x', 'db'), on('y', 'web'))).toEqual(['shop-web'])
+    expect(await startedBy(on('x', 'db'), on('x', 'web'))).toEqual(['shop-db', 'shop-web'])
+    expect(await startedBy(on('x', 'db'), on('x', 'web'), on('x', 'more'))).toEqual(['shop-more'])
+  })
+
   it('starts a member again that was stopped or has failed', async () => {
     await device.apps.deploy(own, first)
     await device.containers.stop(own, 'shop-db')

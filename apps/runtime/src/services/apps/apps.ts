@@ -10,7 +10,7 @@ import type { DeploymentStore, Deployments } from '../deployments/deployments.ts
 import { idOf, isKeyOf, isOwnedBy, keyOf, type Owner } from '../deployments/ownership.ts'
 import { createTurns } from '../deployments/turns.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { appOf, memberKey } from './member-names.ts'
+import { appOf, haveCommon, memberKey } from './member-names.ts'
 import { type Member, readMembers } from './members.ts'
 import { expectAppRoom, expectNetworks, expectSameVolumes, type JoiningEngine } from './requirements.ts'
 import {
@@ -19,6 +19,7 @@ import {
   type Release,
   type StoredApp,
   type StoredApps,
+  type StoredMember,
   withApp,
   withoutNext,
 } from './stored-apps.ts'
@@ -114,6 +115,7 @@ export function createApps(parts: AppParts): Apps {
       await containers.deployTogether(owner, {
         specs: members.map(({ spec }) => spec),
         removed,
+        renewed: rejoined(before?.current, release).map((name) => appContainerName(plan.name, name)),
         rule: 'deployApp',
         expect: (containerKey) => expectOwn(key, containerKey),
         intend: (revisions) =>
@@ -237,6 +239,26 @@ const releaseOf = (
     .filter(({ from }) => from !== 'project')
     .map((secret) => appSecretName(plan.name, secret)),
 })
+
+/** Services with other networks than before, or with the first other member on one: their rules are set when they start. */
+function rejoined(before: Release | null | undefined, next: Release): string[] {
+  const networksOf = ({ networks }: StoredMember) =>
+    networks
+      .map(({ network }) => network)
+      .toSorted()
+      .join()
+  const isJoined = ({ members }: Release, one: StoredMember) =>
+    members.some((other) => other.service !== one.service && haveCommon(one, other))
+  return next.members
+    .filter((member) => {
+      const former = before?.members.find(({ service }) => service === member.service)
+      return (
+        former &&
+        (networksOf(former) !== networksOf(member) || isJoined(before!, former) !== isJoined(next, member))
+      )
+    })
+    .map(({ service }) => service)
+}
 
 /** Names of the containers of the former release that the next one does not have. */
 function removedOf(before: StoredApp | undefined, { members }: Release): string[] {

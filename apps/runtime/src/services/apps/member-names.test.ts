@@ -76,3 +76,20 @@ it('of the version that is being deployed before those of the present one', () =
   expect(find(apps, 'a/c/shop-web', 'sql')).toBe('a/c/shop-db')
   expect(find(all(app('shop', null, next)), 'a/c/shop-web', 'store')).toBe('a/c/shop-store')
 })
+
+it('and reach those that have a network in common with them, by the version that is being deployed', () => {
+  const reaches = (apps: StoredApps, key: string, other: string) =>
+    memberNames(() => apps, key)?.reaches(other)
+  const apps = all(app('shop', shop), app('mail', other))
+  expect(reaches(apps, 'a/c/shop-web', 'a/c/shop-db')).toBe(true)
+  expect(reaches(apps, 'a/c/shop-db', 'a/c/shop-web')).toBe(true)
+  for (const far of ['a/c/shop-proxy', 'a/c/shop-alone', 'a/c/shop-db', 'a/c/mail-db', 'b/c/shop-web', ''])
+    expect(reaches(apps, 'a/c/shop-db', far)).toBe(false)
+  const next = release(
+    member('web', { back: [] }),
+    member('db', { inner: [] }),
+    member('tool', { inner: [] }),
+  )
+  expect(reaches(all(app('shop', shop, next)), 'a/c/shop-web', 'a/c/shop-db')).toBe(false)
+  expect(reaches(all(app('shop', shop, next)), 'a/c/shop-tool', 'a/c/shop-db')).toBe(true)
+})

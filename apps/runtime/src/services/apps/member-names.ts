@@ -5,10 +5,10 @@ import type { Release, StoredApp, StoredApps, StoredMember } from './stored-apps
 
 /** How an instance of a member finds the others. */
 export interface MemberNames {
-  /** Lower-case names that it can find now. */
-  has(name: string): boolean
   /** Key of the container with a name: that of the service, or an alias on a common network. Undefined without one. */
   find(name: string): string | undefined
+  /** Whether it may connect to a container: they have a network in common. While an app is deployed, by the next release. */
+  reaches(key: string): boolean
 }
 
 const releasesOf = ({ current, next }: StoredApp): Release[] => [
@@ -25,6 +25,10 @@ export const appOf = (apps: StoredApps, key: string): StoredApp | undefined =>
   Object.values(apps).find((app) =>
     releasesOf(app).some(({ members }) => members.some((member) => memberKey(app, member) === key)),
   )
+
+/** Whether two members have a network in common. */
+export const haveCommon = (one: StoredMember, other: StoredMember): boolean =>
+  one.networks.some(({ network }) => other.networks.some((each) => each.network === network))
 
 /** Whether the names of a member lead to it for another one, on a network that both have. */
 function isCalled(member: StoredMember, name: string, asking: StoredMember): boolean {
@@ -65,14 +69,19 @@ export function memberNames(apps: () => StoredApps, key: string): MemberNames | 
   }
   const app = appOf(apps(), key)
   const isJoined = app !== undefined && releasesOf(app).some((release) => hasOthers(app, release, key))
-  return isJoined ? { find, has: (name) => find(name) !== undefined } : undefined
+  const reaches = (other: string): boolean => {
+    const present = appOf(apps(), key)
+    const [release] = present ? releasesOf(present) : []
+    const [asking, asked] = [key, other].map((each) =>
+      release?.members.find((member) => memberKey(present!, member) === each),
+    )
+    return asking !== undefined && asked !== undefined && asking !== asked && haveCommon(asking, asked)
+  }
+  return isJoined ? { find, reaches } : undefined
 }
 
 /** Whether a member has a network in common with another one. */
 function hasOthers(app: StoredApp, { members }: Release, key: string): boolean {
   const own = members.find((member) => memberKey(app, member) === key)
-  return (
-    own !== undefined &&
-    members.some((other) => other !== own && isCalled(other, other.service.toLowerCase(), own))
-  )
+  return own !== undefined && members.some((other) => other !== own && haveCommon(own, other))
 }

@@ -2,8 +2,9 @@
 import { RpcError, readSettings } from '@selvedge/protocol'
 import type { Owner } from '../deployments/ownership.ts'
 import type { Engine } from '../engines/engine.ts'
+import { haveCommon } from './member-names.ts'
 import { type Member, refused } from './members.ts'
-import type { Release, StoredApps, StoredMember } from './stored-apps.ts'
+import type { Release, StoredApps } from './stored-apps.ts'
 
 /** The engine that runs members. */
 export type JoiningEngine = Pick<Engine, 'missingForNames'>
@@ -59,9 +60,6 @@ export function expectSameVolumes(before: Release | null | undefined, { members 
         )
     }
 }
-
-const haveCommon = (one: StoredMember, other: StoredMember): boolean =>
-  one.networks.some(({ network }) => other.networks.some((each) => each.network === network))
 
 /**
  * Members with a common network find each other by name: each needs a network of its own, with rules.

@@ -18,6 +18,8 @@ export interface Group {
   readonly specs: readonly ContainerSpec[]
   /** Names of containers that the same change removes, with their data. */
   readonly removed: readonly string[]
+  /** Names of containers that start again even if nothing of them has changed. */
+  readonly renewed: readonly string[]
   /** What the history has as the rule. */
   readonly rule: string
   /** Called before anything is changed, when no other change of the containers is under way. @throws RpcError to refuse */
@@ -161,7 +163,8 @@ export function createTogether(parts: ChangeParts, steps: DeploySteps): Together
     const planned = group.specs.map((spec) =>
       naming({ next: spec }, () => steps.plan(owner, keyOf(owner, spec.name), spec, group.rule)),
     )
-    const deployments = planned.filter(isChanged)
+    const isNew = (each: Deployment) => isChanged(each) || group.renewed.includes(each.next.name)
+    const deployments = planned.filter(isNew)
     const removed = group.removed
       .map((name) => keyOf(owner, name))
       .filter((key) => store.value.containers[key])

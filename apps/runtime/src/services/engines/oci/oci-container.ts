@@ -288,7 +288,7 @@ async function discard(
   { api, name }: Prepared,
   own: OwnFolder,
 ): Promise<void> {
-  outbound.release(name)
+  await outbound.release(name)
   await own.close()
   await removeNetwork(api, name).catch(() => undefined)
   await guard.release(name).catch((cause) => reportFailure('oci.guard', cause))

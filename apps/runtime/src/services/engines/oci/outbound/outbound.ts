@@ -10,6 +10,7 @@ import type { EngineApi } from '../engine-api.ts'
 import type { EngineTraits } from '../engine-traits.ts'
 import type { Exception, HostGuard } from '../host-guard.ts'
 import { type Destinations, readDestinations } from './destinations.ts'
+import { createMembers } from './members.ts'
 import { findTools, type Namespace, openNamespace, type Tools } from './namespace.ts'
 import { createOpened } from './opened.ts'
 import { type AskUpstream, openResolver, type Resolver } from './resolver.ts'
@@ -33,6 +34,9 @@ interface OutboundNetwork {
   readonly address: string
 }
 
+/** What the rules of a container follow from, beside its destinations. */
+type LimitedPlan = Pick<Plan, 'log' | 'key' | 'members'>
+
 export interface Outbound {
   /** Why containers have no way out; undefined where they have. */
   missing(traits: EngineTraits): string | undefined
@@ -43,9 +47,9 @@ export interface Outbound {
    *
    * @throws RpcError `engine_unavailable` if that fails: the container must not run then
    */
-  limit(network: OutboundNetwork, destinations: Destinations, plan: Pick<Plan, 'log'>): Promise<void>
-  /** Ends what belongs to a container that has exited. */
-  release(name: string): void
+  limit(network: OutboundNetwork, destinations: Destinations, plan: LimitedPlan): Promise<void>
+  /** Ends what belongs to a container that has exited, before its address may be that of another one. Never rejects. */
+  release(name: string): Promise<void>
   /** The rules of containers that continue stay. */
   close(): void
 }
@@ -58,6 +62,7 @@ interface Limited {
 export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound {
   const tools = findTools()
   const limited = new Map<string, Limited>()
+  const members = createMembers()
   const now = () => performance.now()
 
   const missing = ({ isPodman, isRootless }: EngineTraits): string | undefined => {
@@ -65,16 +70,22 @@ export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound
     return typeof tools === 'string' ? tools : guard.missing
   }
 
-  function release(name: string): void {
+  function forget(name: string): void {
     const one = limited.get(name)
     limited.delete(name)
     one?.resolver.close()
     one?.namespace.close()
   }
 
-  async function setRules(network: OutboundNetwork, destinations: Destinations, { log }: Pick<Plan, 'log'>) {
+  function release(name: string): Promise<void> {
+    forget(name)
+    return members.remove(name)
+  }
+
+  async function setRules(network: OutboundNetwork, destinations: Destinations, plan: LimitedPlan) {
     const { api, name, gateway, address } = network
-    release(name)
+    const { log, key, members: names } = plan
+    await release(name)
     const namespace = await openNamespace(api, name, tools as Tools)
     try {
       const opened = createOpened(namespace.apply, now)
@@ -83,6 +94,7 @@ export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound
         client: address,
         destinations,
         opened,
+        askMember: names && members.askOf(name),
         ask,
         log: (text) => log('runtime', text),
         now,
@@ -90,6 +102,7 @@ export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound
       limited.set(name, { namespace, resolver })
       await guard.except(name, exceptionsOf(network, destinations, resolver.port))
       await namespace.apply(rulesOf({ destinations, gateway, resolverPort: resolver.port }))
+      if (names) await members.add(name, { key, address, names, apply: namespace.apply })
     } catch (cause) {
       namespace.close()
       throw cause
@@ -98,11 +111,12 @@ export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound
 
   return {
     missing,
-    destinationsOf({ id, content, settings, log, asking }, traits) {
+    destinationsOf({ id, content, settings, log, asking, members: names }, traits) {
       const entries = outboundOf(settings['MCM.OUTBOUND'], content.kind)
-      if (entries.length === 0 || settings['MCM.NETWORK'] !== 'isolated') return undefined
+      if ((entries.length === 0 && !names) || settings['MCM.NETWORK'] !== 'isolated') return undefined
       const why = missing(traits)
       if (why !== undefined) {
+        if (names) log('runtime', `it does not find other members of its app: ${why}`)
         const isAsked = settings['MCM.OUTBOUND'].length > 0
         if (isAsked) log('runtime', `it reaches MCM.OUTBOUND through its socket only: ${why}`)
         return undefined
@@ -115,13 +129,13 @@ export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound
       try {
         await setRules(network, destinations, plan)
       } catch (cause) {
-        release(network.name)
+        await release(network.name)
         throw cause instanceof RpcError ? cause : failed(cause as Error)
       }
     },
     release,
     close() {
-      for (const name of [...limited.keys()]) release(name)
+      for (const name of [...limited.keys()]) forget(name)
     },
   }
 }

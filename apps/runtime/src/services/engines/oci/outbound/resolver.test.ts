@@ -237,3 +237,45 @@ describe('its socket', () => {
     other.close()
   })
 })
+
+describe('a member of the same app', () => {
+  const member = (found: string | null | Error) =>
+    createAnswering({
+      ...parts({ isPublic: true }),
+      askMember: async (name) => {
+        if (name !== 'db') return undefined
+        if (found instanceof Error) throw found
+        return found
+      },
+    })
+
+  it('is answered with its present address, for seconds, and no name server is asked', async () => {
+    expect(await answerOf(member('10.89.4.2'), question('DB'))).toEqual({
+      rcode: 'NOERROR',
+      addresses: ['10.89.4.2'],
+      ttl: 2,
+    })
+    expect(await answerOf(member('10.89.4.2'), question('db', 'AAAA'))).toMatchObject({
+      rcode: 'NOERROR',
+      addresses: [],
+    })
+    expect(asked).toEqual([])
+    expect(await answerOf(member('10.89.4.2'), question('api.example'))).toMatchObject({
+      addresses: ['1.1.1.1'],
+    })
+  })
+
+  it('that does not run, or cannot be opened, is a failure that passes', async () => {
+    for (const found of [null, new Error('nft failed')])
+      expect(await answerOf(member(found), question('db'))).toMatchObject({
+        rcode: 'SERVFAIL',
+        addresses: [],
+      })
+    expect(logged).toEqual(['the member db could not be opened: nft failed'])
+    expect(asked).toEqual([])
+  })
+
+  it('is nothing to a container without an app', async () => {
+    expect(await answerOf(listed(), question('db'))).toMatchObject({ rcode: 'NXDOMAIN' })
+  })
+})

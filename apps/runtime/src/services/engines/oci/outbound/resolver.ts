@@ -17,12 +17,15 @@ import {
   typeA,
   writeAnswer,
 } from './dns-message.ts'
+import type { AskMember } from './members.ts'
 import type { Opened } from './opened.ts'
 
 /** Questions under way, per second and at once: what is above is dropped, and the container sends it again. */
 const limits = { underWay: 32, perSecond: 100, burst: 200 }
 /** Answers that are stored, and seconds for which they are valid. */
 const stored = { answers: 256, minSeconds: 30, maxSeconds: 300 }
+/** Seconds for which the address of a member is valid: a redeployed one has another address. */
+const memberSeconds = 2
 /** Lines in the log of the container, of names that lead to addresses that are not public: one for each name. */
 const maxNoted = 32
 
@@ -43,6 +46,8 @@ export interface ResolverParts {
   readonly client: string
   readonly destinations: Pick<Destinations, 'isPublic' | 'names'>
   readonly opened: Opened
+  /** Absent: the container has no app. */
+  readonly askMember?: AskMember | undefined
   readonly ask: AskUpstream
   readonly log: (text: string) => void
   /** Monotonic milliseconds. */
@@ -124,7 +129,30 @@ export function createAnswering(parts: Omit<ResolverParts, 'address' | 'client'>
     }
   }
 
+  /** @returns undefined for a name that is not of the app */
+  async function resolveMember(ask: AskMember, name: string, type: number): Promise<DnsAnswer | undefined> {
+    const answer = (result: number, addresses: readonly string[] = []): DnsAnswer => ({
+      result,
+      addresses,
+      ttlSeconds: memberSeconds,
+    })
+    try {
+      const address = await ask(name)
+      if (address === undefined) return undefined
+      if (type !== typeA) return answer(dnsResults.ok)
+      // A failure, and not a name that does not exist: programs try it again.
+      return address === null ? answer(dnsResults.failed) : answer(dnsResults.ok, [address])
+    } catch (cause) {
+      parts.log(
+        `the member ${name.slice(0, 100)} could not be opened: ${(cause as Error).message.slice(0, 300)}`,
+      )
+      return answer(dnsResults.failed)
+    }
+  }
+
   async function resolve({ name, type }: Question): Promise<DnsAnswer> {
+    const member = parts.askMember && (await resolveMember(parts.askMember, name, type))
+    if (member) return member
     const ports = names.get(name)
     if (!isPublic && ports === undefined) return nothing(dnsResults.noName)
     // Without this answer, a program would take a name without IPv6 addresses for one that does not exist.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Destinations } from './destinations.ts'
-import { openingOf, rulesOf } from './rules.ts'
+import { closingMember, openingMember, openingOf, rulesOf } from './rules.ts'
 
 const closed: Destinations = { isPublic: false, names: new Map(), ranges: [], local: [], refused: [] }
 const rules = (destinations: Partial<Destinations>) =>
@@ -29,13 +29,14 @@ describe('the rules of a container', () => {
     expect(isOpen(output({ isPublic: true }))).toBe(true)
   })
 
-  it('decide in this order: never, allowed by the device, not public, listed, opened by names, public', () => {
+  it('decide in this order: members, never, allowed by the device, not public, listed, opened by names, public', () => {
     const all = output({
       isPublic: true,
       local: [{ network: '10.1.2.0/24', ports: [502] }],
       ranges: [{ network: '1.0.0.0/8', ports: [53, 853] }],
     })
     const order = [
+      'ip daddr @members meta l4proto { tcp, udp } accept',
       'ip daddr { 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4, 240.0.0.0/4, 100.100.100.200, 168.63.129.16, 192.0.0.192 } drop',
       'ip daddr 10.1.2.0/24 meta l4proto { tcp, udp } th dport { 502 } accept',
       '192.168.0.0/16',
@@ -45,7 +46,7 @@ describe('the rules of a container', () => {
     ].map((part) => at(all, part))
     expect(order).not.toContain(-1)
     expect(order.slice(0, -1)).toEqual(order.slice(0, -1).toSorted((one, other) => one - other))
-    expect(all.indexOf('meta l4proto { tcp, udp } accept')).toBeGreaterThan(order[4]!)
+    expect(all.indexOf('meta l4proto { tcp, udp } accept')).toBeGreaterThan(order[5]!)
   })
 
   it('limit new connections before anything but the container itself and known connections is let out', () => {
@@ -77,7 +78,7 @@ describe('the rules of a container', () => {
 
   it('can be applied again: what names have opened stays open', () => {
     const all = rules({})
-    expect(all.some((each) => each.startsWith('flush set') || each.startsWith('delete'))).toBe(false)
+    expect(all.some((each) => each.startsWith('flush set ip selvedge opened') || each.startsWith('delete'))).toBe(false)
     for (const chain of ['output', 'input', 'forward', 'names'])
       expect(all).toContain(`flush chain ip selvedge ${chain}`)
   })
@@ -94,4 +95,11 @@ it('an address of a name is opened for a time, and for that time again', () => {
     'delete element ip selvedge opened { 1.1.1.1 . 443, 1.0.0.1 . 80 }',
     timed,
   ])
+})
+
+it('a member is opened and closed by its address, and rules that are set again close all of them', () => {
+  expect(openingMember('10.89.1.2')).toBe('add element ip selvedge members { 10.89.1.2 }\n')
+  expect(closingMember('10.89.1.2')).toBe('delete element ip selvedge members { 10.89.1.2 }\n')
+  const all = rules({})
+  expect(all.indexOf('flush set ip selvedge members')).toBeGreaterThan(at(all, 'add set ip selvedge members'))
 })

@@ -12,6 +12,8 @@ export const nameServer = '192.0.2.53'
 const newConnections = { perSecond: 200, burst: 400 }
 /** Addresses with ports that names have opened. */
 export const maxOpened = 4096
+/** Addresses of members: of each one its present instance and the next one, for a moment. */
+const maxMembers = 256
 const table = 'ip selvedge'
 
 export interface RuleParts {
@@ -37,7 +39,7 @@ const never = [
 const accept = ({ network, ports }: AddressRange): string =>
   `ip daddr ${network} meta l4proto { tcp, udp } th dport ${setOf(ports)} accept`
 
-/** A script for `nft -f`. Applied again, it replaces the rules and leaves open what names have opened. */
+/** A script for `nft -f`. Applied again, it replaces the rules, closes members, and leaves open what names have opened. */
 export function rulesOf({ destinations, gateway, resolverPort }: RuleParts): string {
   const { isPublic, ranges, local } = destinations
   const output = [
@@ -45,6 +47,8 @@ export function rulesOf({ destinations, gateway, resolverPort }: RuleParts): str
     'ct state established,related accept',
     `ct state new limit rate over ${newConnections.perSecond}/second burst ${newConnections.burst} packets drop`,
     `ip daddr ${gateway} udp dport ${resolverPort} accept`,
+    // Of the members of its app, whatever MCM.OUTBOUND is.
+    'ip daddr @members meta l4proto { tcp, udp } accept',
     `ip daddr ${setOf(never)} drop`,
     ...local.map(accept),
     `ip daddr ${setOf(specialIpv4Blocks)} reject with icmp type admin-prohibited`,
@@ -70,6 +74,9 @@ export function rulesOf({ destinations, gateway, resolverPort }: RuleParts): str
   return [
     `add table ${table}`,
     `add set ${table} opened { type ipv4_addr . inet_service; flags timeout; size ${maxOpened}; }`,
+    `add set ${table} members { type ipv4_addr; size ${maxMembers}; }`,
+    // Those that run are opened again.
+    `flush set ${table} members`,
     ...Object.entries(chains).map(([name, type]) => `add chain ${table} ${name} { ${type} }`),
     ...Object.keys(chains).map((name) => `flush chain ${table} ${name}`),
     ...Object.entries(rules).flatMap(([name, all]) => all.map((rule) => `add rule ${table} ${name} ${rule}`)),
@@ -100,3 +107,9 @@ export function openingOf(openings: readonly Opening[], seconds: number): string
     '',
   ].join('\n')
 }
+
+/** A script that lets packets pass to another member. @param address IPv4, which is not open yet */
+export const openingMember = (address: string): string => `add element ${table} members { ${address} }\n`
+
+/** A script that closes what `openingMember` opened. */
+export const closingMember = (address: string): string => `delete element ${table} members { ${address} }\n`
