@@ -171,6 +171,10 @@ const twins: Readonly<Record<string, string>> = {
   'POST /mcm/v1/containers/{id}/stop': 'stopContainer',
   'GET /mcm/v1/containers/{id}/logs': 'getContainerLogs',
   'GET /mcm/v1/containers/{id}/history': 'getContainerHistory',
+  'GET /mcm/v1/apps': 'getApps',
+  'POST /mcm/v1/apps': 'deployApp',
+  'GET /mcm/v1/apps/{id}': 'getApps',
+  'DELETE /mcm/v1/apps/{id}': 'removeApp',
 }
 
 it('no route borrows the access of another method than its own', () => {

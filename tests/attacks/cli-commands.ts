@@ -33,6 +33,7 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'container logs': ['x', '--follow'],
   'container wait': ['x', '--timeout', '1'],
   'compose check': ['{folder}/compose.yaml'],
+  'app remove': ['x'],
   'secret set': ['x', '--file', '{folder}/track.nmea'],
   'secret remove': ['x'],
   why: ['x'],

@@ -1,49 +1,92 @@
 import { statSync } from 'node:fs'
-import { command } from '../command.ts'
+import type { AppRecord, ContainerRecord } from '@selvedge/protocol'
+import { command, type Input } from '../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
 import { pageUrlOf } from '../context/page-url.ts'
 import { UsageError } from '../failure.ts'
 import { spinning } from '../output/spinner.ts'
+import { type ComposeChoice, deployCompose, describeApp, isComposeName } from './app/deploy.ts'
 import { readSpec } from './container/spec.ts'
 import { uploadFolder } from './image/upload.ts'
 
 export const deploy = command({
   path: ['deploy'],
   summary:
-    'Pack or build a folder, send it to the device, and run it as a service as soon as it is healthy. One command for "image deploy" and "container deploy".',
+    'Pack or build a folder, send it to the device, and run it as a service as soon as it is healthy. One command for "image deploy" and "container deploy". With a Compose file: run its containers as one app.',
   args: [
-    { name: '[folder]', description: 'folder of a function, or with a Containerfile; default: this one' },
+    {
+      name: '[source]',
+      description: 'folder of a function, or with a Containerfile; or a Compose file; default: this folder',
+    },
   ],
   options: [
-    { flags: '--name <name>', description: 'name of the container; default: name of the image' },
+    {
+      flags: '--name <name>',
+      description: 'name of the container or the app; default: that of the image or the file',
+    },
     {
       flags: '--env <pair...>',
       description: 'KEY=value; can be repeated. Names with MCM. are settings of the runtime',
     },
-    { flags: '--env-file <file>', description: 'file with KEY=value lines' },
+    {
+      flags: '--env-file <file>',
+      description: 'file with KEY=value lines; of a Compose file: its variables',
+    },
+    {
+      flags: '--profile <name...>',
+      description: 'of a Compose file: services of this profile, too; "*" for all',
+    },
     ...accessTokenOptions,
   ],
-  run: async (context, { args: [folder = '.'], options }) => {
-    expectFolder(folder)
+  run: async (context, { args: [folder = '.'], options }): Promise<Deployed | AppRecord> => {
+    const token = () => accessTokenOf(context, options, 'openid edge:mcm')
+    if (isComposeName(folder) && !isFolder(folder))
+      return deployCompose(context, readChoice(folder, options), token)
+    expectFolder(folder, options)
     // Wrong options fail before anything is sent.
     readSpec({ ...options, name: options.name ?? 'x', image: 'x' })
-    const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
+    const edgeAccessToken = await token()
     const { image, name } = await uploadFolder(context, edgeAccessToken, folder)
     const spec = readSpec({ ...options, name: options.name ?? name, image: image.id })
     const started = context.runtime.deployContainer({ edgeAccessToken, spec })
     const made = await spinning(context.terminal, `starting ${spec.name}`, started)
     return { ...made, url: (await pageUrlOf(context, made.basePath)) ?? null }
   },
-  human: ({ id, name, kind, state, url, basePath, reason }) =>
-    [
-      `deployed ${id} (${kind}), ${state}${reason === null ? '' : `: ${reason}`}`,
-      `at       ${url ?? basePath}`,
-      `call it  selvedge curl ${name}`,
-      `its log  selvedge logs ${name}`,
-    ].join('\n'),
+  human: (deployed) => ('members' in deployed ? describeApp(deployed) : describeContainer(deployed)),
 })
 
-function expectFolder(path: string): void {
+type Deployed = ContainerRecord & { readonly url: string | null }
+
+const describeContainer = ({ id, name, kind, state, url, basePath, reason }: Deployed): string =>
+  [
+    `deployed ${id} (${kind}), ${state}${reason === null ? '' : `: ${reason}`}`,
+    `at       ${url ?? basePath}`,
+    `call it  selvedge curl ${name}`,
+    `its log  selvedge logs ${name}`,
+  ].join('\n')
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+/** @throws UsageError for an option that a Compose file has in itself */
+function readChoice(path: string, { env, name, envFile, profile }: Input['options']): ComposeChoice {
+  if (env !== undefined)
+    throw new UsageError(
+      '--env is for a folder; a Compose file has the variables of its services in itself',
+      'Write them in "environment", or use a variable there and set it with --env-file.',
+    )
+  const listOf = (value: Input['options'][string]): readonly string[] =>
+    typeof value === 'string' ? [value] : Array.isArray(value) ? (value as string[]) : []
+  return {
+    path,
+    profiles: listOf(profile),
+    envFiles: listOf(envFile),
+    name: typeof name === 'string' ? name : undefined,
+  }
+}
+
+function expectFolder(path: string, { profile }: Input['options']): void {
+  if (profile !== undefined)
+    throw new UsageError('--profile is for a Compose file', 'Name the file: selvedge deploy compose.yaml')
   const found = statSync(path, { throwIfNoEntry: false })
   if (found?.isDirectory()) return
   throw new UsageError(

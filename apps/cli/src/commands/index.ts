@@ -33,6 +33,8 @@ import {
 import { adminStoreCopy } from './admin/store.ts'
 import { adminStoreBackup, adminStoreNoteBackup, adminStoreRestore } from './admin/store-backup.ts'
 import { adminTokenDeveloper, adminTokenList, adminTokenRevoke } from './admin/tokens.ts'
+import { appList } from './app/list.ts'
+import { appRemove } from './app/remove.ts'
 import { call } from './call.ts'
 import { completion } from './completion.ts'
 import { composeCheck } from './compose/check.ts'
@@ -137,6 +139,8 @@ export const commands: readonly CommandDeclaration[] = [
   containerLogs,
   containerWait,
   composeCheck,
+  appList,
+  appRemove,
   secretSet,
   secretList,
   secretRemove,

@@ -1,7 +1,7 @@
 /** Reads a Compose file into the plan of an app, with every problem by name and line. It calls no service and changes no file. */
 import { type AppPlan, appPlan } from '@selvedge/protocol'
 import { type AppOptions, readApp } from './app.ts'
-import { type OpenOptions, openCompose } from './open-compose.ts'
+import { type Opened, type OpenOptions, openCompose } from './open-compose.ts'
 import { createReport, type Remark, type Report } from './report.ts'
 import type { Place } from './tree.ts'
 import { Unreadable } from './unreadable.ts'
@@ -35,24 +35,30 @@ function checkPlan(plan: AppPlan, start: Place, report: Report): void {
 }
 
 /** @throws UsageError for a file of the command line that cannot be read */
-export async function checkCompose(options: OpenOptions & AppOptions): Promise<Checked> {
+export const checkCompose = async (options: OpenOptions & AppOptions): Promise<Checked> =>
+  (await readCompose(options)).checked
+
+/** What was checked, and the opened files, from which values of secrets are read. @throws as {@link checkCompose} */
+export async function readCompose(
+  options: OpenOptions & AppOptions,
+): Promise<{ readonly checked: Checked; readonly opened: Opened | undefined }> {
   const report = createReport()
-  let files: readonly string[] = []
+  let opened: Opened | undefined
   let plan: AppPlan | undefined
   try {
-    const opened = await openCompose(options, report)
-    files = opened.names
+    opened = await openCompose(options, report)
     plan = await readApp(opened, options, report)
     if (plan) checkPlan(plan, opened.tree.place, report)
   } catch (cause) {
     if (!(cause instanceof Unreadable)) throw cause
   }
-  return {
-    files,
+  const checked = {
+    files: opened?.names ?? [],
     plan: report.problems.length === 0 && plan ? plan : null,
     problems: inOrder(report.problems),
     moreProblems: report.left.problems,
     notes: inOrder(report.notes),
     moreNotes: report.left.notes,
   }
+  return { checked, opened }
 }

@@ -1,0 +1,102 @@
+/** Deploys the app that a Compose file describes: images and secrets first, then all containers as one. */
+import type { AppPlan, AppRecord, ImageRecord } from '@selvedge/protocol'
+import { readSecretValues } from '../../compose/app-secrets.ts'
+import { type Checked, readCompose } from '../../compose/check-compose.ts'
+import { imageNameOf, imageOnDevice } from '../../compose/device-images.ts'
+import type { Context } from '../../context/context.ts'
+import { exitCodes, UsageError } from '../../failure.ts'
+import { spinning } from '../../output/spinner.ts'
+import { pullImage } from '../image/pull.ts'
+
+export interface ComposeChoice {
+  /** Compose file. */
+  readonly path: string
+  readonly profiles: readonly string[]
+  readonly envFiles: readonly string[]
+  /** Of the app, in place of that in the file. */
+  readonly name: string | undefined
+}
+
+/**
+ * @param token gives the access token; called once the file is valid
+ * @throws UsageError for a file with problems; RpcFailure | ConnectionFailure
+ */
+export async function deployCompose(
+  context: Context,
+  choice: ComposeChoice,
+  token: () => Promise<string>,
+): Promise<AppRecord> {
+  const { checked, opened } = await readCompose({
+    cwd: process.cwd(),
+    paths: [choice.path],
+    profiles: choice.profiles,
+    envFiles: choice.envFiles,
+    env: process.env,
+    name: choice.name,
+  })
+  const plan = expectValid(checked, choice.path)
+  const secrets = readSecretValues(plan, opened!)
+  const edgeAccessToken = await token()
+  const images = await findImages(context, edgeAccessToken, plan)
+  for (const { name, value } of secrets)
+    await context.runtime.setSecret({
+      edgeAccessToken,
+      name,
+      value: value.toString('base64'),
+      encoding: 'base64',
+    })
+  const services = plan.services.map((each) => ({ ...each, image: images.get(each.image)! }))
+  const deployed = context.runtime.deployApp({ edgeAccessToken, plan: { ...plan, services } })
+  const count = services.length === 1 ? '1 container' : `${services.length} containers`
+  return spinning(context.terminal, `starting ${plan.name}: ${count}`, deployed)
+}
+
+function expectValid({ plan, problems, moreProblems }: Checked, path: string): AppPlan {
+  if (plan) return plan
+  const [first] = problems
+  const count = problems.length + moreProblems
+  const place = first ? `${first.file}:${first.line}:${first.column}: ${first.path}: ${first.message}` : path
+  throw new UsageError(
+    count > 1 ? `${place} There are ${count - 1} more problems.` : place,
+    `See every problem: selvedge compose check ${path}`,
+    exitCodes.failed,
+  )
+}
+
+/** @returns the name of the image on the device, for each reference of the plan */
+async function findImages(
+  context: Context,
+  edgeAccessToken: string,
+  { services }: AppPlan,
+): Promise<Map<string, string>> {
+  const found = new Map<string, string>()
+  const present: readonly ImageRecord[] = await context.runtime.getImages({ edgeAccessToken })
+  for (const { image, pull } of services) {
+    if (found.has(image)) continue
+    const known = pull === 'always' ? undefined : imageOnDevice(present, image)
+    if (!known && pull === 'never')
+      throw new UsageError(
+        `the device has no image ${image}, and pull_policy is never`,
+        'Deploy it first: selvedge image deploy <archive>',
+        exitCodes.failed,
+      )
+    const { name } = known ?? (await pullImage(context, edgeAccessToken, image, imageNameOf(image)))
+    found.set(image, name)
+  }
+  return found
+}
+
+/** Whether a path on the command line is a Compose file, by its name. */
+export const isComposeName = (path: string): boolean => /\.ya?ml$/i.test(path)
+
+/** The record of an app, for people. */
+export const describeApp = ({ id, revision, members }: AppRecord): string =>
+  [
+    `deployed ${id}, revision ${revision}:`,
+    ...members.map(({ service, container }) => {
+      const path = container?.basePath ? `, at ${container.basePath}` : ''
+      return `  ${service}: ${container?.state ?? 'missing'}${path}`
+    }),
+    `its state  selvedge app list`,
+    `its logs   selvedge logs ${members[0]?.container?.name ?? '<container>'}`,
+  ].join('\n')
