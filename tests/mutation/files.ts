@@ -224,7 +224,15 @@ export const groups: readonly Group[] = [
     sources: [`${identity}/registry/shares/*.ts`, `${identity}/storage/end-shares.ts`],
     tests: [`${identity}/registry/shares/*.test.ts`, `${identity}/registry/people/removal-suite.test.ts`],
   },
-  beside('runtime-api', 'apps/runtime/src/api', 'api-key', 'service-api', 'mcm/read-spec', 'rest/query'),
+  beside(
+    'runtime-api',
+    'apps/runtime/src/api',
+    'api-key',
+    'service-api',
+    'mcm/read-spec',
+    'mcm/read-plan',
+    'rest/query',
+  ),
   beside(
     'runtime-owners',
     services,

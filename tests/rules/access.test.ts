@@ -35,6 +35,9 @@ const device = {
     'runScheduled',
     'getContainerLogs',
     'getContainerHistory',
+    'deployApp',
+    'getApps',
+    'removeApp',
     'setSecret',
     'getSecrets',
     'removeSecret',
@@ -185,6 +188,7 @@ const fromServices = {
     'getContainers',
     'getContainerLogs',
     'getContainerHistory',
+    'getApps',
   ],
   'MCM.EDGE_ID_TOKEN': ['getEdgeIdToken'],
   'MCM.MANAGE': [
@@ -196,6 +200,8 @@ const fromServices = {
     'startContainer',
     'stopContainer',
     'removeContainer',
+    'deployApp',
+    'removeApp',
   ],
 }
 

@@ -27,7 +27,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'apps/identity/src/registry/revocation/list.ts openRevocationList': oneState,
   'apps/identity/src/registry/revocation/revocations.ts openRevocations': oneState,
   'apps/runtime/src/services/containers/containers.ts createContainers': oneState,
-  'apps/runtime/src/services/containers/deploy.ts createDeploy': oneState,
   'apps/runtime/src/services/engines/function/platform/files/descriptors.ts createDescriptors': oneState,
   'apps/runtime/src/services/engines/function/platform/files/tree.ts createTree': oneState,
   'apps/runtime/src/services/containers/entries.ts createEntries': oneState,

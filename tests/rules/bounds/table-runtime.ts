@@ -295,6 +295,7 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/services/engines/oci/outbound/outbound.ts': {
     'createOutbound.limited': lasting('one for each OCI container that runs', '`limited.delete(name)`'),
+    'createOutbound.members': own('no collection: it calls `members.ts`'),
   },
   'apps/runtime/src/services/engines/oci/outbound/resolver.ts': {
     'createAnswering.underWay': lasting('`underWay.size >= limits.underWay`', '`underWay.delete`'),
@@ -450,6 +451,26 @@ export const runtime: Bounds = {
     'document held-paths': lasting(
       '`path-owners.ts: maxHeld` of each project, and the projects of the account',
       '`path-owners.ts: heldNow`, after a day; `path-owners.ts: forget`, when the account leaves',
+    ),
+  },
+  'apps/runtime/src/services/apps/stored-apps.ts': {
+    'document apps': lasting(
+      '`requirements.ts: maxApps`, with the characters of each',
+      '`apps.ts: remove` and `apps.ts: forget`, when the account leaves',
+    ),
+  },
+  'apps/runtime/src/services/apps/members.ts': {
+    'volumesOf.used': passing('`plan.ts: appPlanLimits.volumes`'),
+  },
+  'apps/runtime/src/services/engines/oci/outbound/members.ts': {
+    'inOrder.joined.last': own('one promise: the last change'),
+    'open.joined.opened': lasting(
+      'the instances of the members of one app: `plan.ts: appPlanLimits.services`, each twice during a deployment',
+      '`close`, when the instance has exited',
+    ),
+    'createMembers.all': lasting(
+      'one for each instance of a member: `requirements.ts: maxContainers`, each twice during a deployment',
+      '`remove`, when the instance has exited',
     ),
   },
   'apps/runtime/src/services/engines/oci/given.ts': {

@@ -331,7 +331,7 @@ describe('the state of a node', () => {
     expect(line).toMatch(/runtime\/state.* is damaged; it is set aside as .*state\.b\.damaged-/)
   })
 
-  it.each(['state', 'deployments', 'held-paths', 'schedules', 'revocations', 'nodes'])(
+  it.each(['state', 'deployments', 'held-paths', 'apps', 'schedules', 'revocations', 'nodes'])(
     'whose %s was written by a later version stops the runtime with exit code 78 and is left as it is',
     async (name) => {
       await runtime.stop()
@@ -359,6 +359,7 @@ describe('the state of a node', () => {
   it.each([
     ['leases', 'leases_damaged'],
     ['schedules', 'schedules_damaged'],
+    ['apps', 'apps_damaged'],
     ['state', 'state_damaged'],
   ])(
     'with both files of %s damaged is set aside, with a notice, and the node is still the same',

@@ -17,8 +17,7 @@ const deployMs = 3_600_000
 
 export const deployApp = method({
   name: 'deployApp',
-  summary:
-    'Runs several containers that belong together as one app, or replaces a running app with a new version.',
+  summary: 'Runs several containers as one app, or replaces a running app with a new version.',
   description:
     'Every member is checked before the first one starts. Members that changed start in the order of the plan, each when those before it are healthy. All of them serve from one moment on: if one fails, the former version of the app continues. Images and secrets have to be on the device before. Members that are not in the plan any more are removed with their data.',
   params: [

@@ -3,11 +3,13 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createIdentityClient, createRuntimeClient, type RuntimeClient } from '@selvedge/client'
+import type { AppPlan } from '@selvedge/protocol'
 import { type DocumentStore, openDocument, openStateFolder } from '@selvedge/service-kit/store'
 import { openLeaseRecord } from '../../../../apps/runtime/src/device/leases/lease-record.ts'
 import { openNodeKey } from '../../../../apps/runtime/src/device/node/node-key.ts'
 import { type RuntimeState, stateFormat } from '../../../../apps/runtime/src/device/state.ts'
 import { openLists } from '../../../../apps/runtime/src/device/tokens/revocations.ts'
+import { openStoredApps, type StoredApps } from '../../../../apps/runtime/src/services/apps/stored-apps.ts'
 import { schema } from '../../../../apps/runtime/src/services/containers/storage-items.ts'
 import {
   blobsOf,
@@ -85,6 +87,12 @@ async function readHeldPaths(folder: string): Promise<PartView> {
   return { facts: store.value, whole: JSON.stringify(store.value), alarms: detailsOf(store) }
 }
 
+async function readApps(folder: string): Promise<PartView> {
+  const store = await openStoredApps(folderOf(folder))
+  await store.close()
+  return { facts: store.value, whole: JSON.stringify(store.value), alarms: detailsOf(store) }
+}
+
 async function readSchedules(folder: string): Promise<PartView> {
   const store = await openHandledTimes(folderOf(folder))
   await store.close()
@@ -146,6 +154,7 @@ const parts: readonly Part[] = [
   { name: 'leases', owns: ownsFile('leases.'), read: readLeases },
   { name: 'deployments', owns: ownsFile('deployments.'), read: readDeployed },
   { name: 'paths', owns: ownsFile('held-paths.'), read: readHeldPaths },
+  { name: 'apps', owns: ownsFile('apps.'), read: readApps },
   { name: 'schedules', owns: ownsFile('schedules.'), read: readSchedules },
   { name: 'secrets', owns: ownsFile('secrets.', 'secrets-key.json'), read: readSecrets },
   { name: 'images', owns: ownsFile('images/'), read: readImages },
@@ -158,6 +167,7 @@ const ownKey = ({ accountId, clientId }: Developer, name: string): string =>
 
 const stateOf = (view: View) => view.state as StatePart
 const pathsOf = (view: View) => view.paths as readonly HeldPath[]
+const appsOf = (view: View) => view.apps as StoredApps
 const schedulesOf = (view: View) => view.schedules as HandledTimes
 const secretsOf = (view: View) => view.secrets as Readonly<Record<string, string | null>>
 const deployedOf = (view: View) => view.deployments as Deployments
@@ -219,7 +229,9 @@ async function work(
   const token = await accessToken({ identity: parties.identity, runtime: { url } }, parties.developer)
   const bench: Bench = { ...recorded, ...parties, client, token, isDiskFailing }
   await associate(bench)
-  await giveUp(bench, await deploy(bench, 1))
+  const image = await deploy(bench, 1)
+  await giveUp(bench, image)
+  await deployApp(bench, image)
   for (let round = 1; round <= rounds; round++) {
     await move(bench, round * 10)
     await store(bench, round)
@@ -283,6 +295,42 @@ async function giveUp({ client, token, witness }: Bench, image: string): Promise
     pathsOf(view).some(({ path }) => path.endsWith('/gone')),
   )
 }
+
+/** An app of two functions, which is deployed, changed and removed as one. */
+async function deployApp({ client, token, developer, witness }: Bench, image: string): Promise<void> {
+  const edgeAccessToken = token
+  const key = ownKey(developer, 'pair')
+  const named = (...names: string[]) => names.map((name) => ownKey(developer, `pair-${name}`))
+  const isThere = (view: View, names: string[], others: string[]) => {
+    const { containers } = deployedOf(view)
+    return (
+      named(...names).every((each) => Object.hasOwn(containers, each)) &&
+      !named(...others).some((each) => Object.hasOwn(containers, each))
+    )
+  }
+  const deploy = (...names: string[]) =>
+    client.deployApp({ edgeAccessToken, plan: planOf('pair', names, image) })
+  await deploy('one', 'two')
+  await witness.acknowledged('an app', 'app', (view) => isThere(view, ['one', 'two'], []))
+  await deploy('two', 'three')
+  await witness.acknowledged('the next app', 'app', (view) => isThere(view, ['two', 'three'], ['one']))
+  await client.removeApp({ edgeAccessToken, name: 'pair' })
+  await witness.acknowledged(
+    'no app',
+    'app',
+    (view) => isThere(view, [], ['one', 'two', 'three']) && !appsOf(view)[key]?.next,
+  )
+}
+
+const planOf = (name: string, services: readonly string[], image: string): AppPlan => ({
+  name,
+  services: services.map((service) => ({
+    ...{ name: service, image, pull: 'never', platform: null, hostname: null, isBehindGateway: false },
+    ...{ env: {}, dependsOn: [], restart: 'always', maxRestarts: null, needsInit: false },
+    ...{ addCapabilities: [], dropCapabilities: [], networks: [], volumes: [], secrets: [], configs: [] },
+  })),
+  ...{ networks: [], volumes: [], secrets: [], configs: [] },
+})
 
 /** An image of its own and a container of it, under the same names as before. @returns the ID of the image */
 async function deploy(

@@ -6,8 +6,16 @@ import { isDeepStrictEqual } from 'node:util'
 import { type AppPlan, appPlan } from '@selvedge/protocol'
 import { StoreError } from '@selvedge/service-kit/store'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  type Device,
+  neighbour,
+  openDevice,
+  own,
+  plan,
+  reasonOf,
+  service,
+} from '../../../../../tests/harness/app-device.ts'
 import { keyOf } from '../deployments/ownership.ts'
-import { type Device, neighbour, openDevice, own, plan, reasonOf, service } from './test-device.ts'
 
 let device: Device
 beforeEach(async () => {
@@ -94,7 +102,7 @@ describe('a deployment', () => {
 })
 
 describe('a member that fails', () => {
-  it('takes the whole app back: members before it continue in their former version', async () => {
+  it('rolls the whole app back: members before it continue in their former version', async () => {
     await device.apps.deploy(own, first)
     const before = [device.containersIn(), device.seen.running.toSorted()]
     failing('shop-web')
@@ -159,6 +167,7 @@ describe('before anything starts', () => {
     await device.containers.deploy(own, { name: 'single-web', image: 'i', env: {} })
     const before = [device.containersIn(), device.stored.value]
     device.seen.started = []
+    device.seen.aroundWrite = () => Promise.reject(new Error('nothing is written'))
     expect(await reasonOf(() => device.apps.deploy(own, wanted))).toBe(reason)
     expect([device.containersIn(), device.stored.value]).toEqual(before)
     expect(device.seen.started).toEqual([])

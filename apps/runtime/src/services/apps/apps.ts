@@ -1,5 +1,5 @@
 /**
- * Apps on the device: containers that are deployed and removed as one. A deployment is written down before it begins, and takes place in
+ * Apps on the device: containers that are deployed and removed as one. A deployment is written down before it begins, and happens in
  * one change of the deployments: at the next start, these decide whether it did.
  */
 import { type AppPlan, type AppRecord, appContainerName, appSecretName, RpcError } from '@selvedge/protocol'
@@ -53,125 +53,24 @@ export interface AppParts {
 const maxQueue = 16
 
 export function createApps(parts: AppParts): Apps {
-  const { store, deployments, containers, clock } = parts
+  const { store } = parts
   const turns = createTurns(maxQueue)
-
-  /** Written with the next change if the disk does not accept it now: the deployments decide in any case. */
-  const settle = (key: string, change: (app: StoredApp) => StoredApp | undefined): Promise<void> => {
-    const apply = (value: StoredApps) => (value[key] ? withApp(value, key, change(value[key])) : value)
-    return store.update(apply).catch(() => store.updateLazily(apply))
-  }
-
-  async function recordOf(app: StoredApp, { revision, deployedAt, members }: Release): Promise<AppRecord> {
-    const owner = { account_id: app.accountId, client_id: app.clientId }
-    const shown = members.map(async (member) => ({
-      service: member.service,
-      names: [...new Set(member.networks.flatMap(({ aliases }) => aliases))],
-      networks: member.networks.map(({ network }) => network),
-      dependsOn: member.dependsOn,
-      container: Object.hasOwn(deployments.value.containers, memberKey(app, member))
-        ? await containers.get(owner, appContainerName(app.name, member.service))
-        : null,
-    }))
-    const { clientId, name, created, note } = app
-    const times = { revision, created, deployedAt: isoTime(deployedAt) }
-    return { id: idOf(app), clientId, name, ...times, note, members: await Promise.all(shown) }
-  }
-
-  /** @throws RpcError `not_found` */
-  function present(owner: Owner, name: string): { key: string; app: StoredApp } {
-    const key = keyOf(owner, name)
-    const app = Object.hasOwn(store.value, key) ? store.value[key] : undefined
-    if (app) return { key, app }
-    throw new RpcError('not_found', `there is no app ${JSON.stringify(name)} of client ${owner.client_id}`)
-  }
-
-  /** @throws RpcError `conflict` if a container with the name of a member is not of the app */
-  function expectOwn(key: string, containerKey: string): void {
-    const holder = appOf(store.value, containerKey)
-    const isOfOther = holder && keyOf(ownerOf(holder), holder.name) !== key
-    if (!isOfOther && (holder?.current || !deployments.value.containers[containerKey])) return
-    const name = decodeURIComponent(containerKey.slice(containerKey.lastIndexOf('/') + 1))
-    throw new RpcError(
-      'conflict',
-      isOfOther
-        ? `the container ${name} belongs to the app ${holder.name}`
-        : `there is a container ${name} that does not belong to the app`,
-      { hint: 'Choose another name for the app or its service, or remove what is there.' },
-    )
-  }
-
-  async function deploy(owner: Owner, plan: AppPlan): Promise<AppRecord> {
-    const key = keyOf(owner, plan.name)
-    const members = readMembers(plan)
-    const { value } = store
-    const before = value[key]
-    const release = releaseOf(plan, members, (before?.current?.revision ?? 0) + 1, clock.now())
-    expectAppRoom(value, key, owner, release)
-    expectSameVolumes(before?.current, release)
-    await expectNetworks(release, members, (image) => kindOf(deployments.value, owner, image), parts.engine)
-    const removed = removedOf(before, release)
-    try {
-      await containers.deployTogether(owner, {
-        specs: members.map(({ spec }) => spec),
-        removed,
-        renewed: rejoined(before?.current, release).map((name) => appContainerName(plan.name, name)),
-        rule: 'deployApp',
-        expect: (containerKey) => expectOwn(key, containerKey),
-        intend: (revisions) =>
-          store.update((all) => {
-            expectAppRoom(all, key, owner, release)
-            const next = { release, revisions: [...revisions], removed }
-            const fresh = { ...storedFor(owner, plan.name, clock.now()), next }
-            return withApp(all, key, all[key] ? { ...all[key], next } : fresh)
-          }),
-      })
-    } catch (cause) {
-      await settle(key, (app) => withoutNext(app, noteOf(cause)))
-      throw asBefore(plan.name, before, cause)
-    }
-    await settle(key, committed)
-    const { app } = present(owner, plan.name)
-    return recordOf(app, app.current!)
-  }
-
-  async function remove(owner: Owner, name: string): Promise<{ name: string }> {
-    const { key, app } = present(owner, name)
-    const { members = [], secrets = [] } = app.current ?? {}
-    const names = members.map(({ service }) => appContainerName(name, service)).toReversed()
-    const cleared = containers.removeTogether(owner, names, 'removeApp')
-    // What was removed is removed, even if its data is still there: the next start of the runtime removes that.
-    const [outcome] = await Promise.allSettled([cleared])
-    const isGone = names.every((each) => !Object.hasOwn(deployments.value.containers, keyOf(owner, each)))
-    if (isGone) await settle(key, () => undefined)
-    if (outcome.status === 'rejected') throw outcome.reason
-    await removeSecrets(owner, secrets)
-    return { name }
-  }
-
-  /** Those that another container uses stay, as do those that are gone already. */
-  async function removeSecrets(owner: Owner, names: readonly string[]): Promise<void> {
-    for (const name of names)
-      if (containers.usersOfSecret(owner, name).length === 0)
-        await parts.secrets.remove(owner, name, () => undefined).catch(() => undefined)
-  }
-
   const inTurn = <T>(owner: Owner, name: string, work: () => Promise<T>) =>
     turns.take(keyOf(owner, name), work)
   return {
-    deploy: (owner, plan) => inTurn(owner, plan.name, () => deploy(owner, plan)),
+    deploy: (owner, plan) => inTurn(owner, plan.name, () => deploy(parts, owner, plan)),
     list: (owner) =>
       Promise.all(
         Object.values(store.value).flatMap((app) =>
-          app.current && isOwnedBy(app, owner) ? [recordOf(app, app.current)] : [],
+          app.current && isOwnedBy(app, owner) ? [recordOf(parts, app, app.current)] : [],
         ),
       ),
     async get(owner, name) {
-      const { app } = present(owner, name)
-      if (app.current) return recordOf(app, app.current)
+      const { app } = present(store, owner, name)
+      if (app.current) return recordOf(parts, app, app.current)
       throw new RpcError('not_found', `the app ${JSON.stringify(name)} is being deployed for the first time`)
     },
-    remove: (owner, name) => inTurn(owner, name, () => remove(owner, name)),
+    remove: (owner, name) => inTurn(owner, name, () => remove(parts, owner, name)),
     async forget(accountId) {
       if (Object.keys(store.value).some((key) => isKeyOf(key, accountId)))
         await store.update((all) =>
@@ -181,8 +80,128 @@ export function createApps(parts: AppParts): Apps {
   }
 }
 
+/** Written with the next change if the disk does not accept it now: the deployments decide in any case. */
+function settle(
+  store: AppStore,
+  key: string,
+  change: (app: StoredApp) => StoredApp | undefined,
+): Promise<void> {
+  const apply = (value: StoredApps) => (value[key] ? withApp(value, key, change(value[key])) : value)
+  return store.update(apply).catch(() => store.updateLazily(apply))
+}
+
+async function recordOf(
+  { deployments, containers }: AppParts,
+  app: StoredApp,
+  { revision, deployedAt, members }: Release,
+): Promise<AppRecord> {
+  const owner = ownerOf(app)
+  const shown = members.map(async (member) => ({
+    service: member.service,
+    names: [...new Set(member.networks.flatMap(({ aliases }) => aliases))],
+    networks: member.networks.map(({ network }) => network),
+    dependsOn: member.dependsOn,
+    container: Object.hasOwn(deployments.value.containers, memberKey(app, member))
+      ? await containers.get(owner, appContainerName(app.name, member.service))
+      : null,
+  }))
+  const { clientId, name, created, note } = app
+  const times = { revision, created, deployedAt: isoTime(deployedAt) }
+  return { id: idOf(app), clientId, name, ...times, note, members: await Promise.all(shown) }
+}
+
+/** @throws RpcError `not_found` */
+function present(
+  { value }: Pick<AppStore, 'value'>,
+  owner: Owner,
+  name: string,
+): { key: string; app: StoredApp } {
+  const key = keyOf(owner, name)
+  const app = Object.hasOwn(value, key) ? value[key] : undefined
+  if (app) return { key, app }
+  throw new RpcError('not_found', `there is no app ${JSON.stringify(name)} of client ${owner.client_id}`)
+}
+
 /**
- * What the deployments say about apps of an earlier run: a deployment that was under way has taken place or not, and an app without any
+ * @param key of the app
+ * @throws RpcError `conflict` if a container with the name of a member is not of the app
+ */
+function expectOwn({ store, deployments }: AppParts, key: string, containerKey: string): void {
+  const holder = appOf(store.value, containerKey)
+  const isOfOther = holder && keyOf(ownerOf(holder), holder.name) !== key
+  if (!isOfOther && (holder?.current || !deployments.value.containers[containerKey])) return
+  const name = decodeURIComponent(containerKey.slice(containerKey.lastIndexOf('/') + 1))
+  throw new RpcError(
+    'conflict',
+    isOfOther
+      ? `the container ${name} belongs to the app ${holder.name}`
+      : `there is a container ${name} that does not belong to the app`,
+    { hint: 'Choose another name for the app or its service, or remove what is there.' },
+  )
+}
+
+async function deploy(parts: AppParts, owner: Owner, plan: AppPlan): Promise<AppRecord> {
+  const { store, deployments, containers, clock } = parts
+  const key = keyOf(owner, plan.name)
+  const members = readMembers(plan)
+  const before = store.value[key]
+  const release = releaseOf(plan, members, (before?.current?.revision ?? 0) + 1, clock.now())
+  expectAppRoom(store.value, key, owner, release)
+  expectSameVolumes(before?.current, release)
+  await expectNetworks(release, members, (image) => kindOf(deployments.value, owner, image), parts.engine)
+  const removed = removedOf(before, release)
+  const intend = (revisions: ReadonlyMap<string, number>) =>
+    store.update((all) => {
+      expectAppRoom(all, key, owner, release)
+      const next = { release, revisions: [...revisions], removed }
+      return withApp(all, key, { ...(all[key] ?? storedFor(owner, plan.name, clock.now())), next })
+    })
+  try {
+    await containers.deployTogether(owner, {
+      specs: members.map(({ spec }) => spec),
+      removed,
+      renewed: rejoined(before?.current, release).map((name) => appContainerName(plan.name, name)),
+      rule: 'deployApp',
+      expect: (containerKey) => expectOwn(parts, key, containerKey),
+      intend,
+    })
+  } catch (cause) {
+    // What was refused before anything started changes nothing on the disk.
+    if (store.value[key]?.next) await settle(store, key, (app) => withoutNext(app, noteOf(cause)))
+    throw asBefore(plan.name, before, cause)
+  }
+  await settle(store, key, committed)
+  const { app } = present(store, owner, plan.name)
+  return recordOf(parts, app, app.current!)
+}
+
+async function remove(parts: AppParts, owner: Owner, name: string): Promise<{ name: string }> {
+  const { store, deployments, containers } = parts
+  const { key, app } = present(store, owner, name)
+  const { members = [], secrets = [] } = app.current ?? {}
+  const names = members.map(({ service }) => appContainerName(name, service)).toReversed()
+  const [outcome] = await Promise.allSettled([containers.removeTogether(owner, names, 'removeApp')])
+  // What was removed is removed, even if its data is still there: the next start of the runtime removes that.
+  const isGone = names.every((each) => !Object.hasOwn(deployments.value.containers, keyOf(owner, each)))
+  if (isGone) await settle(store, key, () => undefined)
+  if (outcome.status === 'rejected') throw outcome.reason
+  await removeSecrets(parts, owner, secrets)
+  return { name }
+}
+
+/** Those that another container uses stay, as do those that are gone already. */
+async function removeSecrets(
+  { containers, secrets }: AppParts,
+  owner: Owner,
+  names: readonly string[],
+): Promise<void> {
+  for (const name of names)
+    if (containers.usersOfSecret(owner, name).length === 0)
+      await secrets.remove(owner, name, () => undefined).catch(() => undefined)
+}
+
+/**
+ * What the deployments say about apps of an earlier run: a deployment that was under way has happened or not, and an app without any
  * container was being removed.
  */
 export async function recoverApps(store: AppStore, { containers }: Deployments): Promise<void> {

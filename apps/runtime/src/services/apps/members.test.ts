@@ -1,8 +1,8 @@
 /** What a plan becomes, and what is refused with its path instead of being left out. */
 import { type AppPlan, type AppService, appPlan } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
+import { plan, service } from '../../../../../tests/harness/app-device.ts'
 import { readMembers } from './members.ts'
-import { plan, service } from './test-device.ts'
 
 const refusalOf = (wanted: AppPlan): string => {
   try {

@@ -23,7 +23,7 @@ export const refused = (path: string, why: string, hint?: string): RpcError =>
 
 /**
  * @returns in the order of the plan
- * @throws RpcError `invalid_params` with the path of what cannot be kept, or does not fit together
+ * @throws RpcError `invalid_params` with the path of what is not possible, or does not fit together
  */
 export function readMembers(plan: AppPlan): Member[] {
   expectUnique(plan)

@@ -1,8 +1,8 @@
 /** What the device must have, and what an app must not change, before anything starts. */
 import { describe, expect, it } from 'vitest'
+import { openDevice, own, plan, reasonOf, service } from '../../../../../tests/harness/app-device.ts'
 import { expectAppRoom, expectSameVolumes } from './requirements.ts'
 import type { Release, StoredApp } from './stored-apps.ts'
-import { openDevice, own, plan, reasonOf, service } from './test-device.ts'
 
 const networks = [{ network: 'back', aliases: [] }]
 const parts = { networks: [{ name: 'back', isInternal: false }] }

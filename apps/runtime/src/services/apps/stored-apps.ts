@@ -1,5 +1,5 @@
 /**
- * The apps of the device: which containers belong together. In a document of its own: the format of the deployments stays one that the
+ * The apps of the device: which containers are one app. In a document of its own: the format of the deployments stays one that the
  * release before reads, for which members are single containers.
  */
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ const storedApp = z.strictObject({
   created: z.number(),
   /** null until the first deployment has succeeded. */
   current: release.nullable(),
-  /** Written before a deployment begins. It has taken place when the deployments have its revisions. */
+  /** Written before a deployment begins. It has happened when the deployments have its revisions. */
   next: z
     .strictObject({
       release,

@@ -130,7 +130,6 @@ export function createEntries(
     const content = contentOf(container)
     const entry = entryOf(key)
     const { dataKey } = container
-    const members = parts.namesOf(key)
     return {
       id: idOf(container),
       key,
@@ -147,7 +146,7 @@ export function createEntries(
       },
       // A container may write what it likes into its own log; lines of the runtime may quote secrets in errors and addresses.
       log: (stream, text) => (stream === 'runtime' ? noteIn(entry, text) : entry.log.add(stream, text)),
-      ...(members && { members }),
+      ...membersOf(parts, key),
       expectAllowed: () => allowed.expect(container),
       ...secretsOf(parts.secrets, entry.mask, container, settings),
     }
@@ -230,6 +229,12 @@ function presentIn({ value }: Pick<DeploymentStore, 'value'>, key: string): Stor
 /** Writes a line of the runtime, which may quote secrets in errors and addresses: they are hidden. */
 export const noteIn = (entry: Pick<Entry, 'log' | 'mask'>, text: string): void =>
   entry.log.add('runtime', redactText(entry.mask.hide(text)))
+
+/** What a plan has of other members of an app. */
+function membersOf({ namesOf }: EntryParts, key: string) {
+  const members = namesOf(key)
+  return members && { members }
+}
 
 /** What a plan has of secrets. They are hidden before the instance has them. */
 function secretsOf(

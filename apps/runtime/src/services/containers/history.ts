@@ -103,6 +103,22 @@ export function withoutContainer(value: Deployments, key: string, happened: Hist
   return withHistory(withoutUnused(next), key, happened)
 }
 
+function putAll(paths: PathOwners, ...[made, removed, expect]: Parameters<History['putAll']>): Promise<void> {
+  const next = new Map<string, StoredContainer | undefined>([
+    ...removed.map(({ key }) => [key, undefined] as const),
+    ...made.map(({ key, container }) => [key, container] as const),
+  ])
+  return paths.change(next, (value) => {
+    expect(value)
+    const left = removed.reduce((all, { key, happened }) => withoutContainer(all, key, happened), value)
+    return made.reduce(
+      (all, { key, container, content, happened }) =>
+        withContainer(all, key, container, happened, { [content.config.digest]: content }),
+      left,
+    )
+  })
+}
+
 /** Lines of the log of a container in which its last words are searched. */
 export const linesOfReason = 30
 
@@ -145,21 +161,7 @@ export function createHistory(parts: {
 
   return {
     item,
-    putAll(made, removed, expect) {
-      const next = new Map<string, StoredContainer | undefined>([
-        ...removed.map(({ key }) => [key, undefined] as const),
-        ...made.map(({ key, container }) => [key, container] as const),
-      ])
-      return paths.change(next, (value) => {
-        expect(value)
-        const left = removed.reduce((all, { key, happened }) => withoutContainer(all, key, happened), value)
-        return made.reduce(
-          (all, { key, container, content, happened }) =>
-            withContainer(all, key, container, happened, { [content.config.digest]: content }),
-          left,
-        )
-      })
-    },
+    putAll: (made, removed, expect) => putAll(paths, made, removed, expect),
     put: (key, content, make, happened) => write(key, make, happened, { [content.config.digest]: content }),
     change: (key, make, happened) =>
       write(

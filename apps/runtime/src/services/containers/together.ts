@@ -53,175 +53,207 @@ interface Prepared {
   readonly deployment: Deployment
   readonly service: Service
   readonly running: Running
+  /** Closes ports that no container has then. */
+  readonly release: () => void
   /** Why it exited meanwhile; undefined while it runs. */
   readonly ended: () => string | undefined
 }
 
 type EntriesByKey = ReadonlyMap<string, Entry>
 
+interface Context extends ChangeParts {
+  readonly steps: DeploySteps
+}
+
 export function createTogether(parts: ChangeParts, steps: DeploySteps): Together {
-  const { store, clock, history } = parts
-
-  /** In the order of the keys: two groups with a container in common never wait for each other. */
-  function inTurns<T>(keys: readonly string[], work: (entries: EntriesByKey) => Promise<T>): Promise<T> {
-    const found = new Map<string, Entry>()
-    const next = ([key, ...others]: readonly string[]): Promise<T> =>
-      key === undefined
-        ? work(found)
-        : parts.inTurn(key, (entry) => {
-            found.set(key, entry)
-            return next(others)
-          })
-    return next([...new Set(keys)].sort())
-  }
-
-  function expectAll(value: Deployments, deployments: readonly Deployment[], removed: readonly string[]) {
-    for (const deployment of deployments)
-      naming(deployment, () =>
-        steps.expectDeployable(seenBy(value, deployment, deployments, removed), deployment),
-      )
-  }
-
-  async function discardAll(prepared: readonly Prepared[]): Promise<void> {
-    for (const { deployment, service, running } of prepared.toReversed()) {
-      await service.discard(running)
-      const { before, next, content } = deployment
-      // What a first revision stored is of no use to anything else.
-      if (!before) await parts.removeData(next.dataKey, content.kind).catch(() => undefined)
-    }
-  }
-
-  async function prepareOne(
-    deployment: Deployment,
-    entry: Entry,
-    releases: (() => void)[],
-  ): Promise<Prepared> {
-    const { key, next } = deployment
-    try {
-      releases.push(await parts.ports.claim(next))
-      const service = steps.serviceFor(deployment)
-      const running = await service.prepare(parts.entries.planOf(key, next))
-      let why: string | undefined
-      const noted = running.ended.then((ending) => {
-        why = ending.why
-      })
-      inBackground('containers.together', noted)
-      return { deployment, service, running, ended: () => why }
-    } catch (cause) {
-      const failure = cause as RpcError
-      throw named(next.name, await recordFailure(parts, deployment, entry, failure).catch(() => failure))
-    }
-  }
-
-  async function commit(
-    prepared: readonly Prepared[],
-    deployments: readonly Deployment[],
-    removed: readonly string[],
-    { rule }: Group,
-    owner: Owner,
-  ): Promise<void> {
-    for (const { deployment, ended } of prepared) {
-      const why = ended()
-      if (why !== undefined) throw named(deployment.next.name, new RpcError('container_failed', why))
-    }
-    await history.putAll(
-      deployments.map((each) => ({ ...each, container: each.next, happened: steps.happened(each) })),
-      removed.map((key) => ({ key, happened: history.item('removed', rule, '', owner) })),
-      (value) => expectAll(value, deployments, removed),
-    )
-  }
-
-  async function serve(prepared: readonly Prepared[], entries: EntriesByKey): Promise<void> {
-    for (const { deployment, service, running } of prepared) {
-      await switchTo(running, service, entries.get(deployment.key)!)
-      store.updateLazily((value) => withImageUsed(value, deployment.next.imageKey, clock.now()))
-    }
-    parts.onChange()
-    if (prepared.some(({ running }) => running.plan.settings['MCM.CRON'].length > 0))
-      await parts.schedules.refresh()
-  }
-
-  /** Stops what was removed, and removes its data. @returns the first failure */
-  async function clear(keys: readonly string[], data: Deployments['leaving'], entries: EntriesByKey) {
-    let failure: unknown
-    for (const key of keys) await entries.get(key)?.service?.stop()
-    for (const [dataKey, kind] of Object.entries(data))
-      await parts.removeData(dataKey, kind).catch((cause: unknown) => {
-        failure ??= cause
-      })
-    return failure
-  }
-
-  const dataOf = (keys: readonly string[]): Deployments['leaving'] => {
-    const { containers, contents } = store.value
-    return Object.fromEntries(
-      keys.map((key) => [containers[key]!.dataKey, contents[containers[key]!.digest]!.kind]),
-    )
-  }
-
-  async function deployAll(owner: Owner, group: Group, entries: EntriesByKey): Promise<void> {
-    const planned = group.specs.map((spec) =>
-      naming({ next: spec }, () => steps.plan(owner, keyOf(owner, spec.name), spec, group.rule)),
-    )
-    const isNew = (each: Deployment) => isChanged(each) || group.renewed.includes(each.next.name)
-    const deployments = planned.filter(isNew)
-    const removed = group.removed
-      .map((name) => keyOf(owner, name))
-      .filter((key) => store.value.containers[key])
-    expectAll(store.value, deployments, removed)
-    await group.intend(
-      new Map(
-        planned.map((each) => [each.next.name, isChanged(each) ? each.next.revision : each.before!.revision]),
-      ),
-    )
-    const data = dataOf(removed)
-    const prepared: Prepared[] = []
-    const releases: (() => void)[] = []
-    const contents = deployments.flatMap((each) => contentsOf(store.value, each))
-    await parts.hold(contents, async () => {
-      try {
-        for (const each of deployments)
-          prepared.push(await prepareOne(each, entries.get(each.key)!, releases))
-        await commit(prepared, deployments, removed, group, owner)
-      } catch (cause) {
-        await discardAll(prepared)
-        throw cause
-      } finally {
-        for (const release of releases) release()
-      }
-      await serve(prepared, entries)
-    })
-    await clear(removed, data, entries)
-  }
-
+  const context: Context = { ...parts, steps }
+  const { store } = parts
   return {
     deployTogether: (owner, group) => {
       const keys = [...group.specs.map(({ name }) => name), ...group.removed].map((name) =>
         keyOf(owner, name),
       )
-      return inTurns(keys, (entries) => {
+      return inTurns(context, keys, (entries) => {
         for (const key of keys) group.expect(key)
-        return deployAll(owner, group, entries)
+        return deployAll(context, owner, group, entries)
       })
     },
     removeTogether: (owner, names, rule) =>
       inTurns(
+        context,
         names.map((name) => keyOf(owner, name)),
-        async (entries) => {
+        (entries) => {
           const keys = names.map((name) => keyOf(owner, name)).filter((key) => store.value.containers[key])
-          const data = dataOf(keys)
-          const happened = history.item('removed', rule, '', owner)
-          await history.putAll(
-            [],
-            keys.map((key) => ({ key, happened })),
-            () => undefined,
-          )
-          parts.onChange()
-          const failure = await clear(keys, data, entries)
-          if (failure !== undefined) throw failure
+          return removeAll(context, owner, keys, rule, entries)
         },
       ),
   }
+}
+
+/** In the order of the keys: two groups with a container in common never wait for each other. */
+function inTurns<T>(
+  { inTurn }: Context,
+  keys: readonly string[],
+  work: (entries: EntriesByKey) => Promise<T>,
+): Promise<T> {
+  const next = (
+    [key, ...others]: readonly string[],
+    entries: readonly (readonly [string, Entry])[],
+  ): Promise<T> =>
+    key === undefined
+      ? work(new Map(entries))
+      : inTurn(key, (entry) => next(others, [...entries, [key, entry]]))
+  return next([...new Set(keys)].sort(), [])
+}
+
+async function deployAll(context: Context, owner: Owner, group: Group, entries: EntriesByKey): Promise<void> {
+  const { store, steps } = context
+  const planned = group.specs.map((spec) =>
+    naming({ next: spec }, () => steps.plan(owner, keyOf(owner, spec.name), spec, group.rule)),
+  )
+  const isNew = (each: Deployment) => isChanged(each) || group.renewed.includes(each.next.name)
+  const change: Change = {
+    owner,
+    rule: group.rule,
+    deployments: planned.filter(isNew),
+    removed: group.removed.map((name) => keyOf(owner, name)).filter((key) => store.value.containers[key]),
+  }
+  expectAll(context, store.value, change)
+  const revisionOf = (each: Deployment) => (isNew(each) ? each.next.revision : each.before!.revision)
+  await group.intend(new Map(planned.map((each) => [each.next.name, revisionOf(each)])))
+  const data = dataOf(context, change.removed)
+  const contents = change.deployments.flatMap((each) => contentsOf(store.value, each))
+  await context.hold(contents, async () =>
+    serve(context, await prepareAll(context, change, entries), entries),
+  )
+  await clear(context, change.removed, data, entries)
+}
+
+async function removeAll(
+  context: Context,
+  owner: Owner,
+  keys: readonly string[],
+  rule: string,
+  entries: EntriesByKey,
+): Promise<void> {
+  const { history } = context
+  const data = dataOf(context, keys)
+  const happened = history.item('removed', rule, '', owner)
+  const removed = keys.map((key) => ({ key, happened }))
+  await history.putAll([], removed, () => undefined)
+  context.onChange()
+  const failure = await clear(context, keys, data, entries)
+  if (failure !== undefined) throw failure
+}
+
+/** What a group changes. */
+interface Change {
+  readonly owner: Owner
+  readonly rule: string
+  /** Those that change, in the order of their start. */
+  readonly deployments: readonly Deployment[]
+  /** Keys. */
+  readonly removed: readonly string[]
+}
+
+function expectAll({ steps }: Context, value: Deployments, { deployments, removed }: Change): void {
+  for (const each of deployments)
+    naming(each, () => steps.expectDeployable(seenBy(value, each, deployments, removed), each))
+}
+
+/** Starts all that change, and makes them those that the document has. If one fails, all of them end. */
+async function prepareAll(context: Context, change: Change, entries: EntriesByKey): Promise<Prepared[]> {
+  const prepared: Prepared[] = []
+  try {
+    for (const each of change.deployments)
+      prepared.push(await prepareOne(context, each, entries.get(each.key)!))
+    await commit(context, prepared, change)
+    return prepared
+  } catch (cause) {
+    await discardAll(context, prepared)
+    throw cause
+  } finally {
+    for (const { release } of prepared) release()
+  }
+}
+
+async function prepareOne(context: Context, deployment: Deployment, entry: Entry): Promise<Prepared> {
+  const { key, next } = deployment
+  let release = (): void => undefined
+  try {
+    release = await context.ports.claim(next)
+    const service = context.steps.serviceFor(deployment)
+    const running = await service.prepare(context.entries.planOf(key, next))
+    let why: string | undefined
+    const noted = running.ended.then((ending) => {
+      why = ending.why
+    })
+    inBackground('containers.together', noted)
+    return { deployment, service, running, release, ended: () => why }
+  } catch (cause) {
+    release()
+    const failure = cause as RpcError
+    throw named(next.name, await recordFailure(context, deployment, entry, failure).catch(() => failure))
+  }
+}
+
+async function commit(context: Context, prepared: readonly Prepared[], change: Change): Promise<void> {
+  const { history, steps } = context
+  for (const { deployment, ended } of prepared) {
+    const why = ended()
+    if (why !== undefined) throw named(deployment.next.name, new RpcError('container_failed', why))
+  }
+  await history.putAll(
+    change.deployments.map((each) => ({ ...each, container: each.next, happened: steps.happened(each) })),
+    change.removed.map((key) => ({ key, happened: history.item('removed', change.rule, '', change.owner) })),
+    (value) => expectAll(context, value, change),
+  )
+}
+
+async function discardAll(context: Context, prepared: readonly Prepared[]): Promise<void> {
+  for (const { deployment, service, running } of prepared.toReversed()) {
+    await service.discard(running)
+    const { before, next, content } = deployment
+    // What a first revision stored is of no use to anything else.
+    if (!before) await context.removeData(next.dataKey, content.kind).catch(() => undefined)
+  }
+}
+
+async function serve(
+  { store, clock, schedules, onChange }: Context,
+  prepared: readonly Prepared[],
+  entries: EntriesByKey,
+): Promise<void> {
+  for (const { deployment, service, running } of prepared) {
+    await switchTo(running, service, entries.get(deployment.key)!)
+    store.updateLazily((value) => withImageUsed(value, deployment.next.imageKey, clock.now()))
+  }
+  onChange()
+  if (prepared.some(({ running }) => running.plan.settings['MCM.CRON'].length > 0)) await schedules.refresh()
+}
+
+/** The data of containers that are about to be removed. */
+function dataOf({ store }: Context, keys: readonly string[]): Deployments['leaving'] {
+  const { containers, contents } = store.value
+  return Object.fromEntries(
+    keys.map((key) => [containers[key]!.dataKey, contents[containers[key]!.digest]!.kind]),
+  )
+}
+
+/** Stops what was removed, and removes its data: what fails is tried again at the next start. @returns the first failure */
+async function clear(
+  { removeData }: Context,
+  keys: readonly string[],
+  data: Deployments['leaving'],
+  entries: EntriesByKey,
+): Promise<unknown> {
+  let failure: unknown
+  for (const key of keys) await entries.get(key)?.service?.stop()
+  for (const [dataKey, kind] of Object.entries(data))
+    await removeData(dataKey, kind).catch((cause: unknown) => {
+      failure ??= cause
+    })
+  return failure
 }
 
 const sameEnv = (one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>): boolean => {

@@ -33,7 +33,7 @@ const instance = (name: string, key: string, address: string, reached: readonly 
 const openOf = (name: string) => [...(open[name] ?? [])].toSorted()
 
 describe('an address', () => {
-  it('is open for those that share a network, whoever started first', async () => {
+  it('is open for those that share a network, in any order of their start', async () => {
     await instance('db-r1', 'db', '10.0.1.2', ['web'])
     await instance('web-r1', 'web', '10.0.2.2', ['db'])
     await instance('other-r1', 'other', '10.0.3.2', [])

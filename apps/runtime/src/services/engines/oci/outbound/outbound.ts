@@ -111,20 +111,7 @@ export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound
 
   return {
     missing,
-    destinationsOf({ id, content, settings, log, asking, members: names }, traits) {
-      const entries = outboundOf(settings['MCM.OUTBOUND'], content.kind)
-      if ((entries.length === 0 && !names) || settings['MCM.NETWORK'] !== 'isolated') return undefined
-      const why = missing(traits)
-      if (why !== undefined) {
-        if (names) log('runtime', `it does not find other members of its app: ${why}`)
-        const isAsked = settings['MCM.OUTBOUND'].length > 0
-        if (isAsked) log('runtime', `it reaches MCM.OUTBOUND through its socket only: ${why}`)
-        return undefined
-      }
-      const destinations = readDestinations(entries, granted(asking))
-      if (destinations.refused.length > 0) log('runtime', refusalOf(id, destinations.refused))
-      return destinations
-    },
+    destinationsOf: (plan, traits) => destinationsOf(plan, granted, missing(traits)),
     async limit(network, destinations, plan) {
       try {
         await setRules(network, destinations, plan)
@@ -138,6 +125,25 @@ export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound
       for (const name of [...limited.keys()]) forget(name)
     },
   }
+}
+
+/** @param why containers have no way out; undefined where they have */
+function destinationsOf(
+  { id, content, settings, log, asking, members }: Plan,
+  granted: GrantedAddresses,
+  why: string | undefined,
+): Destinations | undefined {
+  const entries = outboundOf(settings['MCM.OUTBOUND'], content.kind)
+  if ((entries.length === 0 && !members) || settings['MCM.NETWORK'] !== 'isolated') return undefined
+  if (why !== undefined) {
+    if (members) log('runtime', `it does not find other members of its app: ${why}`)
+    const isAsked = settings['MCM.OUTBOUND'].length > 0
+    if (isAsked) log('runtime', `it reaches MCM.OUTBOUND through its socket only: ${why}`)
+    return undefined
+  }
+  const destinations = readDestinations(entries, granted(asking))
+  if (destinations.refused.length > 0) log('runtime', refusalOf(id, destinations.refused))
+  return destinations
 }
 
 const failed = (cause: Error): RpcError =>

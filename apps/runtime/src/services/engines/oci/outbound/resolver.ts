@@ -129,29 +129,8 @@ export function createAnswering(parts: Omit<ResolverParts, 'address' | 'client'>
     }
   }
 
-  /** @returns undefined for a name that is not of the app */
-  async function resolveMember(ask: AskMember, name: string, type: number): Promise<DnsAnswer | undefined> {
-    const answer = (result: number, addresses: readonly string[] = []): DnsAnswer => ({
-      result,
-      addresses,
-      ttlSeconds: memberSeconds,
-    })
-    try {
-      const address = await ask(name)
-      if (address === undefined) return undefined
-      if (type !== typeA) return answer(dnsResults.ok)
-      // A failure, and not a name that does not exist: programs try it again.
-      return address === null ? answer(dnsResults.failed) : answer(dnsResults.ok, [address])
-    } catch (cause) {
-      parts.log(
-        `the member ${name.slice(0, 100)} could not be opened: ${(cause as Error).message.slice(0, 300)}`,
-      )
-      return answer(dnsResults.failed)
-    }
-  }
-
   async function resolve({ name, type }: Question): Promise<DnsAnswer> {
-    const member = parts.askMember && (await resolveMember(parts.askMember, name, type))
+    const member = parts.askMember && (await resolveMember(parts.askMember, name, type, parts.log))
     if (member) return member
     const ports = names.get(name)
     if (!isPublic && ports === undefined) return nothing(dnsResults.noName)
@@ -180,6 +159,30 @@ export function createAnswering(parts: Omit<ResolverParts, 'address' | 'client'>
     } finally {
       underWay.delete(question)
     }
+  }
+}
+
+/** @returns undefined for a name that is not of the app */
+async function resolveMember(
+  ask: AskMember,
+  name: string,
+  type: number,
+  log: ResolverParts['log'],
+): Promise<DnsAnswer | undefined> {
+  const answer = (result: number, addresses: readonly string[] = []): DnsAnswer => ({
+    result,
+    addresses,
+    ttlSeconds: memberSeconds,
+  })
+  try {
+    const address = await ask(name)
+    if (address === undefined) return undefined
+    if (type !== typeA) return answer(dnsResults.ok)
+    // A failure, and not a name that does not exist: programs try it again.
+    return address === null ? answer(dnsResults.failed) : answer(dnsResults.ok, [address])
+  } catch (cause) {
+    log(`the member ${name.slice(0, 100)} could not be opened: ${(cause as Error).message.slice(0, 300)}`)
+    return answer(dnsResults.failed)
   }
 }
 

@@ -78,7 +78,9 @@ describe('the rules of a container', () => {
 
   it('can be applied again: what names have opened stays open', () => {
     const all = rules({})
-    expect(all.some((each) => each.startsWith('flush set ip selvedge opened') || each.startsWith('delete'))).toBe(false)
+    expect(
+      all.some((each) => each.startsWith('flush set ip selvedge opened') || each.startsWith('delete')),
+    ).toBe(false)
     for (const chain of ['output', 'input', 'forward', 'names'])
       expect(all).toContain(`flush chain ip selvedge ${chain}`)
   })

@@ -5,17 +5,17 @@ import { join } from 'node:path'
 import { type AppPlan, type AppService, RpcError } from '@selvedge/protocol'
 import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
-import { createContainers } from '../containers/containers.ts'
-import { createContentInUse } from '../deployments/content-in-use.ts'
-import { deploymentsFormat } from '../deployments/deployments.ts'
-import { openHeldPaths } from '../deployments/held-paths.ts'
-import { keyOf, type Owner } from '../deployments/ownership.ts'
-import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
-import { readGrantedPorts } from '../grants/network-grants.ts'
-import { createPorts } from '../ports/ports.ts'
-import { createApps, recoverApps } from './apps.ts'
-import { appOf, memberNames } from './member-names.ts'
-import { openStoredApps } from './stored-apps.ts'
+import { createApps, recoverApps } from '../../apps/runtime/src/services/apps/apps.ts'
+import { appOf, memberNames } from '../../apps/runtime/src/services/apps/member-names.ts'
+import { openStoredApps } from '../../apps/runtime/src/services/apps/stored-apps.ts'
+import { createContainers } from '../../apps/runtime/src/services/containers/containers.ts'
+import { createContentInUse } from '../../apps/runtime/src/services/deployments/content-in-use.ts'
+import { deploymentsFormat } from '../../apps/runtime/src/services/deployments/deployments.ts'
+import { openHeldPaths } from '../../apps/runtime/src/services/deployments/held-paths.ts'
+import { keyOf, type Owner } from '../../apps/runtime/src/services/deployments/ownership.ts'
+import type { Ending, Engine, Instance, Plan } from '../../apps/runtime/src/services/engines/engine.ts'
+import { readGrantedPorts } from '../../apps/runtime/src/services/grants/network-grants.ts'
+import { createPorts } from '../../apps/runtime/src/services/ports/ports.ts'
 
 export const own: Owner = { account_id: 'a', client_id: 'c' }
 export const neighbour: Owner = { account_id: 'a', client_id: 'd' }
@@ -158,6 +158,61 @@ const around = <T>(store: DocumentStore<T>, seen: Seen): DocumentStore<T> => ({
   close: store.close,
 })
 
+/** The documents, with images of both owners. */
+async function openDocuments(folder: string, seen: Seen) {
+  const deployments = around(await openDocument(join(folder, 'deployments'), deploymentsFormat), seen)
+  const heldPaths = await openHeldPaths(folder)
+  const stored = around(await openStoredApps(folder), seen)
+  const names = Object.keys(images) as (keyof typeof images)[]
+  if (Object.keys(deployments.value.images).length === 0)
+    await deployments.update((value) => ({
+      ...value,
+      contents: Object.fromEntries(
+        names.map((name) => [images[name], contentOf(images[name], name === 'f' ? 'function' : 'oci')]),
+      ),
+      images: Object.fromEntries(
+        [own, neighbour].flatMap((owner) => names.map((name) => [keyOf(owner, name), imageOf(owner, name)])),
+      ),
+    }))
+  await recoverApps(stored, deployments.value)
+  return { deployments, heldPaths, stored }
+}
+
+type Documents = Awaited<ReturnType<typeof openDocuments>>
+
+const createDeviceContainers = (
+  { deployments, heldPaths, stored }: Documents,
+  engine: Engine,
+  seen: Seen,
+  secrets: Parameters<typeof createContainers>[0]['secrets'],
+) =>
+  createContainers({
+    ...{ heldPaths, secrets, store: deployments, engines: { function: engine, oci: engine } },
+    ...{ log: createMemoryLog(), clock: createFakeClock(), accountId: () => seen.accountId },
+    hold: createContentInUse(() => undefined).hold,
+    appNameOf: (key) => appOf(stored.value, key)?.name,
+    namesOf: (key) => memberNames(() => stored.value, key),
+    grants: { expect: () => undefined },
+    storage: { remove: async () => undefined, close: async () => undefined } as never,
+    info: () => ({}) as never,
+    hostFor: () => ({}) as never,
+    ports: createPorts({
+      granted: readGrantedPorts([]),
+      reserved: () => new Set(),
+      log: createMemoryLog(),
+      now: () => 0,
+      maxPassages: 16,
+    }),
+    schedules: { record: () => undefined, refresh: async () => undefined },
+    onServing: () => undefined,
+    onChange: () => undefined,
+    onFailed: () => undefined,
+    onEvent: () => undefined,
+    onNotRecovered: (details) => {
+      throw new Error(JSON.stringify(details))
+    },
+  })
+
 /** @param folder with the state of an earlier run */
 export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) {
   const seen: Seen = {
@@ -171,31 +226,9 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     end: new Map(),
     aroundWrite: (write) => write(),
   }
-  const deployments = around(await openDocument(join(folder, 'deployments'), deploymentsFormat), seen)
-  const heldPaths = await openHeldPaths(folder)
-  const stored = around(await openStoredApps(folder), seen)
-  if (Object.keys(deployments.value.images).length === 0)
-    await deployments.update((value) => ({
-      ...value,
-      contents: Object.fromEntries(
-        Object.entries(images).map(([name, digest]) => [
-          digest,
-          contentOf(digest, name === 'f' ? 'function' : 'oci'),
-        ]),
-      ),
-      images: Object.fromEntries(
-        [own, neighbour].flatMap((owner) =>
-          (Object.keys(images) as (keyof typeof images)[]).map((name) => [
-            keyOf(owner, name),
-            imageOf(owner, name),
-          ]),
-        ),
-      ),
-    }))
-  await recoverApps(stored, deployments.value)
+  const documents = await openDocuments(folder, seen)
+  const { deployments, heldPaths, stored } = documents
   const engine = createEngine(seen)
-  const log = createMemoryLog()
-  const inUse = createContentInUse(() => undefined)
   const removedSecrets: string[] = []
   const secrets = {
     expectSet: () => undefined,
@@ -206,37 +239,7 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
       return { name }
     },
   }
-  const containers = createContainers({
-    onServing: () => undefined,
-    hold: inUse.hold,
-    store: deployments,
-    heldPaths,
-    secrets,
-    appNameOf: (key) => appOf(stored.value, key)?.name,
-    namesOf: (key) => memberNames(() => stored.value, key),
-    grants: { expect: () => undefined },
-    engines: { function: engine, oci: engine },
-    storage: { remove: async () => undefined, close: async () => undefined } as never,
-    clock: createFakeClock(),
-    info: () => ({}) as never,
-    hostFor: () => ({}) as never,
-    accountId: () => seen.accountId,
-    ports: createPorts({
-      granted: readGrantedPorts([]),
-      reserved: () => new Set(),
-      log,
-      now: () => 0,
-      maxPassages: 16,
-    }),
-    schedules: { record: () => undefined, refresh: async () => undefined },
-    log,
-    onChange: () => undefined,
-    onFailed: () => undefined,
-    onEvent: () => undefined,
-    onNotRecovered: (details) => {
-      throw new Error(JSON.stringify(details))
-    },
-  })
+  const containers = createDeviceContainers(documents, engine, seen, secrets)
   await containers.resume()
   const apps = createApps({
     store: stored,

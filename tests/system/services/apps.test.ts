@@ -1,0 +1,109 @@
+/** An app of two containers on a real Podman: its members find each other by name, and nothing else finds them. */
+import type { AppPlan } from '@selvedge/protocol'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cgiImage } from '../../harness/cgi-image.ts'
+import { needs } from '../../harness/installed.ts'
+import { type Podman, podmanNeeds } from '../../harness/podman.ts'
+import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
+import type { Services } from '../../harness/services.ts'
+
+/** Answers its version; with a query, what the program at that address answers. */
+const script = `
+if [ -z "$QUERY_STRING" ]; then echo "version $VERSION"; exit; fi
+/bin/busybox timeout 5 /bin/busybox wget -q -O - "http://$QUERY_STRING" 2>&1 || echo "not reached"`
+
+describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
+  let podman: Podman
+  let services: Services
+  let stack: PodmanServices
+  let image: string
+  beforeAll(async () => {
+    stack = await startPodmanServices()
+    ;({ podman, services } = stack)
+    image = (await services.deployImage(cgiImage({ name: 'member', script }))).id
+  })
+  afterAll(() => stack?.stop())
+
+  const member = (name: string, env: Record<string, string>, aliases: string[] = []) => ({
+    ...{ name, image, pull: 'never' as const, platform: null, hostname: null },
+    ...{ isBehindGateway: name === 'web', dependsOn: [], restart: 'always' as const, maxRestarts: null },
+    ...{ needsInit: false, addCapabilities: [], dropCapabilities: [], volumes: [], secrets: [], configs: [] },
+    env: { ...(name === 'web' && { 'MCM.BASE_API_PATH': '/pair', 'MCM.ACCESS': 'public' }), ...env },
+    networks: [{ network: 'default', aliases }],
+  })
+  const deploy = (...members: AppPlan['services']) =>
+    services.runtime().deployApp({
+      edgeAccessToken: services.token,
+      plan: {
+        ...{ name: 'pair', services: members, networks: [{ name: 'default', isInternal: false }] },
+        ...{ volumes: [], secrets: [], configs: [] },
+      },
+    })
+  /** What a container gets from an address. */
+  const reached = async (path: string, query: string) => {
+    const answer = await fetch(`${services.url()}${path}/cgi-bin/run?${query}`)
+    return (await answer.text()).trim()
+  }
+  let web: string
+  const seen = (query: string) => reached(web, query)
+  const names = () => podman.run('ps', '--format', '{{.Names}}').trim().split('\n')
+  const page = 'cgi-bin/run'
+
+  it('members find each other by the name of the service and by aliases', async () => {
+    const { members } = await deploy(member('db', { VERSION: '1' }, ['sql']), member('web', { VERSION: '1' }))
+    web = members.find(({ service }) => service === 'web')!.container!.basePath
+    expect(await seen(`db:8080/${page}`)).toBe('version 1')
+    expect(await seen(`SQL:8080/${page}`)).toBe('version 1')
+    expect(await seen(`other:8080/${page}`)).toContain('not reached')
+  })
+
+  it('a redeployed member has its name again, and the others continue', async () => {
+    await deploy(member('db', { VERSION: '2' }), member('web', { VERSION: '1' }))
+    await expect.poll(() => names().length).toBe(2)
+    expect(
+      names()
+        .map((name) => name.replace(/^.*-/, ''))
+        .toSorted(),
+    ).toEqual(['r1', 'r2'])
+    await expect.poll(() => seen(`db:8080/${page}`)).toBe('version 2')
+  })
+
+  it('a member that fails rolls the whole app back', async () => {
+    const before = names().toSorted()
+    const failing = { VERSION: '3', 'MCM.COMMAND': '["/bin/busybox","false"]' }
+    await expect(deploy(member('db', { VERSION: '3' }), member('web', failing))).rejects.toMatchObject({
+      reason: 'container_failed',
+      message: expect.stringContaining('pair-web'),
+    })
+    await expect.poll(() => names().toSorted()).toEqual(before)
+    await expect.poll(() => seen(`db:8080/${page}`)).toBe('version 2')
+  })
+
+  it('another container reaches no member, neither by name nor by address', async () => {
+    const env = { 'MCM.ACCESS': 'public', 'MCM.OUTBOUND': 'public' }
+    const outside = await services.runtime().deployContainer({
+      edgeAccessToken: services.token,
+      spec: { name: 'outside', image, env },
+    })
+    const address = podman
+      .run('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', ...names())
+      .trim()
+      .split('\n')
+    expect(await reached(outside.basePath, `db:8080/${page}`)).toContain('not reached')
+    for (const each of address.filter((text) => /^\d/.test(text)))
+      expect(await reached(outside.basePath, `${each}:8080/${page}`)).not.toContain('version 2')
+    await services.runtime().removeContainer({ edgeAccessToken: services.token, id: outside.id })
+  })
+
+  it('continues after a restart of the runtime, and its members still find each other', async () => {
+    await services.restart()
+    await expect.poll(() => seen(`db:8080/${page}`)).toBe('version 2')
+  })
+
+  it('is removed with all its containers', async () => {
+    await services.runtime().removeApp({ edgeAccessToken: services.token, name: 'pair' })
+    expect(await services.runtime().getApps({ edgeAccessToken: services.token })).toEqual([])
+    await expect.poll(() => names().filter(Boolean)).toEqual([])
+    expect(podman.run('network', 'ls', '--format', '{{.Name}}')).not.toContain('selvedge')
+  })
+})
