@@ -272,23 +272,22 @@ async function stateAfterStart(folder: string) {
   const found = {
     containers: again.containersIn(),
     members: app?.current?.members.map((each) => each.service) ?? [],
+    revision: app?.current?.revision,
     isSettled: !app?.next,
   }
   await again.close()
   return found
 }
 
-const formerApp = {
-  containers: { 'shop-db': 'i r1', 'shop-web': 'i r1' },
-  members: ['db', 'web'],
-  isSettled: true,
-}
-const nextApp = {
-  containers: { 'shop-cache': 'i r1', 'shop-web': 'j r2' },
-  members: ['cache', 'web'],
-  isSettled: true,
-}
-const noApp = { containers: {}, members: [], isSettled: true }
+const settled = (containers: object, revision?: number, members: string[] = []) => ({
+  ...{ containers, members, revision, isSettled: true },
+})
+const formerApp = settled({ 'shop-db': 'i r1', 'shop-web': 'i r1' }, 1, ['db', 'web'])
+const nextApp = settled({ 'shop-cache': 'i r1', 'shop-web': 'j r2' }, 2, ['cache', 'web'])
+const changedApp = settled({ 'shop-db': 'i r1', 'shop-web': 'j r2' }, 2, ['db', 'web'])
+const noApp = settled({})
+/** One member changes. */
+const changed = plan('shop', [service('db'), web({ image: 'j' })])
 
 describe('a runtime that is killed', () => {
   let copies: string[]
@@ -318,6 +317,7 @@ describe('a runtime that is killed', () => {
   it.each<[string, AppPlan | undefined, (at: Device) => Promise<unknown>, object, object]>([
     ['at the first deployment', undefined, (at) => at.apps.deploy(own, first), noApp, formerApp],
     ['at a redeployment', first, (at) => at.apps.deploy(own, second), formerApp, nextApp],
+    ['at a change of one member', first, (at) => at.apps.deploy(own, changed), formerApp, changedApp],
     ['at a removal', first, (at) => at.apps.remove(own, 'shop'), formerApp, noApp],
   ])('%s has the former app or the next one at its next start', async (_, before, work, former, next) => {
     if (before) await device.apps.deploy(own, before)
