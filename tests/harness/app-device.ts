@@ -91,7 +91,7 @@ export async function reasonOf(work: () => Promise<unknown>): Promise<string> {
 export type Device = Awaited<ReturnType<typeof openDevice>>
 
 /** What a test sees of the device, and changes. */
-export interface Seen {
+interface Seen {
   accountId: string
   /** `<key> r<revision>` of the instances that run. */
   running: string[]

@@ -17,13 +17,18 @@ const releasesOf = ({ current, next }: StoredApp): Release[] => [
 ]
 
 /** The key of the container of a member. */
-export const memberKey = ({ accountId, clientId, name }: StoredApp, { service }: StoredMember): string =>
+export const memberKey = (app: StoredApp, { service }: StoredMember): string => keyIn(app, service)
+
+const keyIn = ({ accountId, clientId, name }: StoredApp, service: string): string =>
   keyOf({ account_id: accountId, client_id: clientId }, appContainerName(name, service))
 
 /** The app that a container belongs to, also while it is deployed for the first time. @param key of the container */
 export const appOf = (apps: StoredApps, key: string): StoredApp | undefined =>
-  Object.values(apps).find((app) =>
-    releasesOf(app).some(({ members }) => members.some((member) => memberKey(app, member) === key)),
+  Object.values(apps).find(
+    (app) =>
+      // Each question for a name comes here: only apps with the first part of the name are searched.
+      key.startsWith(keyIn(app, '')) &&
+      releasesOf(app).some(({ members }) => members.some((member) => memberKey(app, member) === key)),
   )
 
 /** Whether two members have a network in common. */

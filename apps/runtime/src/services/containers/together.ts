@@ -13,7 +13,7 @@ import type { Running } from './instances.ts'
 import type { Service } from './service.ts'
 
 /** Containers that are deployed together. */
-export interface Group {
+interface Group {
   /** In the order of their start. */
   readonly specs: readonly ContainerSpec[]
   /** Names of containers that the same change removes, with their data. */

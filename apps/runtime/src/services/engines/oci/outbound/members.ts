@@ -6,7 +6,7 @@ import type { MemberNames } from '../../../apps/member-names.ts'
 import { closingMember, openingMember } from './rules.ts'
 
 /** An instance of a member with its rules set. */
-export interface JoinedInstance {
+interface JoinedInstance {
   /** Of its container, which the next revision has as well. */
   readonly key: string
   /** IPv4. */
