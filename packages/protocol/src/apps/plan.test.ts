@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest'
+import { methods } from '../methods/index.ts'
+import { maxBodyBytesOf } from '../methods/method.ts'
 import { type AppPlan, appPlan, appPlanLimits, expectedOfSetting } from './plan.ts'
 
 const service = {
@@ -77,4 +79,8 @@ it('knows which settings of containers are valid', () => {
   expect(expectedOfSetting('MCM.PORT', '0')).toBe('a port from 1 to 65535')
   expect(expectedOfSetting('MCM.OTHER', 'x')).toContain('a setting of this runtime')
   expect(expectedOfSetting('constructor', 'x')).toContain('a setting of this runtime')
+})
+
+it('no method makes the runtime parse more than 256 KiB for an unknown caller', () => {
+  expect(Math.max(...Object.values(methods).map(maxBodyBytesOf))).toBe(256 * 1024)
 })

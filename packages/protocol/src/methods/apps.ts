@@ -6,8 +6,8 @@ import { edgeAccessToken } from './values.ts'
 
 const access = { caller: 'token', token: 'associated', scope: 'edge:mcm' } as const
 
-/** Bytes of a request with a plan at most. */
-export const maxAppBodyBytes = 1024 * 1024
+/** Bytes of a request with a plan at most: as many as any other call may make the runtime parse before it knows the caller. */
+export const maxAppBodyBytes = 256 * 1024
 
 /** Why a start of a member fails. */
 const reasons = ['not_found', 'container_failed', 'engine_unavailable', 'storage_full'] as const
@@ -34,7 +34,6 @@ export const deployApp = method({
   access,
   fromServices: 'MCM.MANAGE',
   timeoutMs: deployMs,
-  // Any caller may make the runtime parse as much: a plan at all its limits would be larger, and is refused.
   maxBodyBytes: maxAppBodyBytes,
 })
 

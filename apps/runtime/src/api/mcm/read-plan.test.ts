@@ -32,8 +32,8 @@ it.each<[string, unknown, string]>([
   if (typeof body !== 'string') expect(refused.message).toContain('; expected a plan of an app')
 })
 
-it('refuses a plan of more than a mebibyte', async () => {
-  const env = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`V${at}`, 'x'.repeat(32_768)]))
+it('refuses a plan of more than 256 KiB', async () => {
+  const env = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`V${at}`, 'x'.repeat(32_768)]))
   const large = { ...valid, services: [service('web', { env })] }
   await expect(read(large)).rejects.toMatchObject({ reason: 'limit_exceeded' })
 })
