@@ -1,16 +1,17 @@
-import { testLimitMs } from './limits.ts'
 /** The mission's flow in one call each, for tests that need its outcome. */
-
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import {
   createIdentityClient,
   createRpcClient,
   createRuntimeClient,
+  type Fetch,
   type RpcClient,
   type RuntimeClient,
 } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
 import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
+import { testLimitMs } from './limits.ts'
 
 export const adminOf = (state: string): RpcClient<AdminMethods> =>
   createRpcClient(adminMethods, {
@@ -70,5 +71,15 @@ export async function accessToken(
   return (await identity.exchange({ clientId, developerIdToken: idToken, edgeIdToken, scope })).access_token
 }
 
+/**
+ * Commands such as `podman` block the process of a test, so that it is late to notice that a connection was closed: no request is sent
+ * before the turn of the event loop that notices it is over.
+ */
+const noticing: Fetch = async (url, init) => {
+  await setImmediate()
+  await setImmediate()
+  return fetch(url, init)
+}
+
 export const runtimeOf = ({ runtime }: { runtime: { url: string } }): RuntimeClient =>
-  createRuntimeClient({ url: runtime.url, timeoutMs: testLimitMs })
+  createRuntimeClient({ url: runtime.url, timeoutMs: testLimitMs, fetch: noticing })
