@@ -76,7 +76,7 @@ export const containerSettings = {
     readCron,
   ),
   'MCM.CRON_TZ': setting<string>(
-    'Time zone of `MCM.CRON`. Where a clock is set ahead, a time in the gap is due at its end, and one of a field with `*` or a step is left out; where it is set back, a time is due once, and one of an hour with `*` or a step both times.',
+    'Time zone of `MCM.CRON`. When the clock is set forward, a skipped time is due at the end of the gap; in a field with `*` or a step, it is left out. When the clock is set back, a repeated time is due once; with `*` or a step in the hour, it is due twice.',
     expectedTimeZone,
     'UTC',
     readTimeZone,

@@ -123,8 +123,8 @@ export interface Instance {
    */
   readonly renewSecrets?: (signal: string) => Promise<void>
   /**
-   * Calls its handler for `scheduled`. Resolves once that and what it passed to `waitUntil` is complete, and what it stored is on the disk. Undefined
-   * where it has no such handler.
+   * Calls its handler for `scheduled`; undefined if it has no such handler. Resolves once the handler and what it passed to `waitUntil` are
+   * complete, and what they stored is on the disk.
    *
    * @throws Error with what it failed with, or that the instance stopped before
    */
