@@ -243,10 +243,13 @@ describe('the console', needs('chromium-headless-shell'), () => {
     ]
     const found: string[] = []
     const obstacles = async (name: string, width: number) => {
-      // Dark has other colors, and the same sizes.
-      for (const colorScheme of ['dark', 'light'] as const) {
+      // Dark has other colors, and the same tree and sizes.
+      for (const [colorScheme, rules] of [
+        ['dark', 'colors'],
+        ['light', 'all'],
+      ] as const) {
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-        const all = await findObstacles(page)
+        const all = await findObstacles(page, rules)
         found.push(...all.map((each) => `${name} at ${width} px, ${colorScheme}: ${each}`))
       }
     }
