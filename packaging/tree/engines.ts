@@ -20,12 +20,15 @@ const carried: Readonly<Record<Engine, Carried>> = {
   deno: { name: (cpu) => `@deno/linux-${cpu}-glibc`, program: 'deno' },
 }
 
+/** By name: folders of what this process has got and checked already. */
+const unpacked = new Map<string, string>()
+
 /** @returns the folder of the package and the program in it */
 export function findEngine(engine: Engine, architecture: Architecture): { folder: string; program: string } {
   const name = carried[engine].name(architectures[architecture])
   const installed = join(root, 'node_modules', name)
   const isOwn = architecture === ownArchitecture() && existsSync(installed)
-  const folder = isOwn ? installed : unpack(name, join(root, '.cache/packaging'))
+  const folder = isOwn ? installed : (unpacked.get(name) ?? unpack(name, join(root, '.cache/packaging')))
   return { folder, program: join(folder, carried[engine].program) }
 }
 
@@ -47,6 +50,7 @@ function unpack(name: string, cache: string): string {
   const tarball = join(folder, packed!.filename)
   expectIntegrity(name, readFileSync(tarball), integrity)
   execFileSync('tar', ['xzf', tarball, '-C', folder])
+  unpacked.set(name, join(folder, 'package'))
   return join(folder, 'package')
 }
 
