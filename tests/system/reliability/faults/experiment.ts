@@ -20,37 +20,63 @@ export type Faulty = (typeof faulty)[number]
 export const occasions = ['work', 'start', 'log', 'full disk'] as const
 export type Occasion = (typeof occasions)[number]
 
-interface Options {
+interface Asked {
   readonly occasion: Occasion
   /** Rounds of each kind of fault; "all": every call of one pass through the work, at most 200. */
   readonly rounds: number | 'all'
+}
+
+interface Options {
   /** Milliseconds of a slow write. */
   readonly slowMs: number
   /** Stacks that share the rounds: most of a round is waiting. One by default. */
   readonly lanes?: number
 }
 
+/** A daemon that meets faults on one occasion after the other. */
+export interface FaultyDaemon {
+  meet(asked: Asked): Promise<Outcome>
+  stop(): Promise<void>
+}
+
 /** @param say gets each failure as soon as it is seen */
 export async function meetFaults(
   daemon: Faulty,
-  { occasion, rounds, slowMs, lanes = 1 }: Options,
+  { occasion, rounds, ...options }: Asked & Options,
   say: (text: string) => void = () => undefined,
 ): Promise<Outcome> {
-  const all = await Promise.all(Array.from({ length: lanes }, () => openLane(daemon, slowMs)))
+  const opened = await openFaulty(daemon, options, say)
   try {
-    const planned = await plans[occasion](all[0]!.subject, all[0]!.faults, rounds)
-    const run = occasion === 'start' ? runStarts : runRounds
-    const outcomes = all.map(({ subject, faults }, lane) =>
-      run(
-        subject,
-        faults,
-        planned.filter((_, at) => at % lanes === lane),
-        say,
-      ),
-    )
-    return sumOf(await Promise.all(outcomes))
+    return await opened.meet({ occasion, rounds })
   } finally {
-    for (const each of all) await each.stop()
+    await opened.stop()
+  }
+}
+
+/** @param say gets each failure as soon as it is seen */
+export async function openFaulty(
+  daemon: Faulty,
+  { slowMs, lanes = 1 }: Options,
+  say: (text: string) => void = () => undefined,
+): Promise<FaultyDaemon> {
+  const all = await Promise.all(Array.from({ length: lanes }, () => openLane(daemon, slowMs)))
+  return {
+    async meet({ occasion, rounds }) {
+      const planned = await plans[occasion](all[0]!.subject, all[0]!.faults, rounds)
+      const run = occasion === 'start' ? runStarts : runRounds
+      const outcomes = all.map(({ subject, faults }, lane) =>
+        run(
+          subject,
+          faults,
+          planned.filter((_, at) => at % lanes === lane),
+          say,
+        ),
+      )
+      return sumOf(await Promise.all(outcomes))
+    },
+    async stop() {
+      for (const each of all) await each.stop()
+    },
   }
 }
 
@@ -99,7 +125,7 @@ async function withOwned(
   }
 }
 
-type Rounds = Options['rounds']
+type Rounds = Asked['rounds']
 
 /** Numbers of calls, from 1: all up to the last one or to 200, or some of them by chance. */
 const numbersOf = (rounds: Rounds, last: number): number[] => {
