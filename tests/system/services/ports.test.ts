@@ -9,6 +9,7 @@ import { decode, encode } from 'dns-packet'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { cgiImage } from '../../harness/cgi-image.ts'
 import { needs } from '../../harness/installed.ts'
+import { whereProgramsStart } from '../../harness/limits.ts'
 import { type Podman, podmanNeeds } from '../../harness/podman.ts'
 import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
 import type { Services } from '../../harness/services.ts'
@@ -50,10 +51,10 @@ describe('a port of an OCI container', needs(...podmanNeeds, 'busybox', 'setpriv
       }
       expect(round('21.5')).toBe('21.5')
       await deploy('broker', mosquittoImage(), { 'MCM.PORTS': `${port}:1883/tcp`, REVISION: '2' })
-      await expect.poll(running).toMatch(/^\S+-r2$/)
+      await expect.poll(running, whereProgramsStart).toMatch(/^\S+-r2$/)
       expect(round('21.6')).toBe('21.6')
       await services.restart()
-      await expect.poll(() => attempt(() => round('21.7'))).toBe('21.7')
+      await expect.poll(() => attempt(() => round('21.7')), whereProgramsStart).toBe('21.7')
     },
   )
 

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { needs } from '../../harness/installed.ts'
+import { whereProgramsStart } from '../../harness/limits.ts'
 import { type Podman, podmanNeeds } from '../../harness/podman.ts'
 import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
 import type { Services } from '../../harness/services.ts'
@@ -19,8 +20,13 @@ describe('an image of a public registry', needs(...podmanNeeds, 'busybox', 'setp
   afterEach(() => stack.removeContainers())
   afterAll(() => stack?.stop())
 
-  async function deploy(name: string, archive: Buffer, env: Record<string, string> = {}) {
-    const { id: image } = await services.deployImage(archive)
+  /** By what makes it: each image is made and installed once, and stays when its containers are removed. */
+  const images = new Map<() => Buffer, Promise<string>>()
+  const install = async (make: () => Buffer) => (await services.deployImage(make())).id
+
+  async function deploy(name: string, make: () => Buffer, env: Record<string, string> = {}) {
+    if (!images.has(make)) images.set(make, install(make))
+    const image = await images.get(make)!
     // Programs that begin and stop slowly on a machine with other work.
     const patient = { 'MCM.HEALTH_SEC': '300', 'MCM.STOP_SEC': '120' }
     const spec = { name, image, env: { ...patient, ...env } }
@@ -35,16 +41,16 @@ describe('an image of a public registry', needs(...podmanNeeds, 'busybox', 'setp
   /** A new version, and a new instance of the same one after the runtime was stopped. */
   async function redeployAndRestart(
     name: string,
-    archive: Buffer,
+    make: () => Buffer,
     env: Record<string, string>,
     check: () => unknown,
   ) {
-    await deploy(name, archive, { ...env, REVISION: '2' })
-    await expect.poll(running).toMatch(/^\S+-r2$/)
+    await deploy(name, make, { ...env, REVISION: '2' })
+    await expect.poll(running, whereProgramsStart).toMatch(/^\S+-r2$/)
     await check()
     const before = podman.run('inspect', '--format', '{{.Id}}', running())
     await services.restart()
-    await expect.poll(running).toMatch(/^\S+-r2$/)
+    await expect.poll(running, whereProgramsStart).toMatch(/^\S+-r2$/)
     expect(podman.run('inspect', '--format', '{{.Id}}', running())).not.toBe(before)
     await check()
   }
@@ -53,7 +59,7 @@ describe('an image of a public registry', needs(...podmanNeeds, 'busybox', 'setp
     'nginx: writes its configuration as root, and serves port 80 with workers of another user',
     needs('nginx'),
     async () => {
-      const { basePath, isolation } = await deploy('nginx', nginxImage(), { GREETING: 'welcome' })
+      const { basePath, isolation } = await deploy('nginx', nginxImage, { GREETING: 'welcome' })
       expect(await text(`${basePath}/index.html`)).toBe('welcome from nginx')
       expect(isolation).toEqual(
         expect.arrayContaining([
@@ -68,23 +74,23 @@ describe('an image of a public registry', needs(...podmanNeeds, 'busybox', 'setp
       for (const owner of owners()) expect(Number(owner)).toBeGreaterThan(2 ** 31)
       expect(new Set(owners()).size).toBe(2)
       // A new instance has the root of the image again.
-      await deploy('nginx', nginxImage(), { GREETING: 'bye' })
+      await deploy('nginx', nginxImage, { GREETING: 'bye' })
       expect(await text(`${basePath}/index.html`)).toBe('bye from nginx')
     },
   )
 
   it('an entry point that writes its configuration with sed, and a user that listens on port 80', async () => {
-    const { basePath } = await deploy('template', templateImage(), { TITLE: 'mine' })
+    const { basePath } = await deploy('template', templateImage, { TITLE: 'mine' })
     expect(await text(`${basePath}/index.html`)).toBe('title: mine')
     expect(await text(`${basePath}/owned`)).toBe('mine')
     expect(exec('stat', '-c', '%u', '/etc/app/owned')).toBe('33')
   })
 
   it('redis: keeps what it stored in the volume of its image', needs('redis-server'), async () => {
-    await deploy('redis', redisImage())
+    await deploy('redis', redisImage)
     expect(exec('redis-cli', 'set', 'key', 'stored')).toBe('OK')
     expect(exec('stat', '-c', '%u', '/data')).toBe('999')
-    await redeployAndRestart('redis', redisImage(), {}, () => {
+    await redeployAndRestart('redis', redisImage, {}, () => {
       expect(exec('redis-cli', 'get', 'key')).toBe('stored')
       expect(exec('stat', '-c', '%u', '/data/dump.rdb')).toBe('999')
     })
@@ -95,9 +101,9 @@ describe('an image of a public registry', needs(...podmanNeeds, 'busybox', 'setp
     needs('redis-server'),
     async () => {
       const env = { 'MCM.VOLUMES': 'mine:/data' }
-      await deploy('redis', redisImage(), env)
+      await deploy('redis', redisImage, env)
       expect(exec('redis-cli', 'set', 'key', 'stored')).toBe('OK')
-      await redeployAndRestart('redis', redisImage(), env, () =>
+      await redeployAndRestart('redis', redisImage, env, () =>
         expect(exec('redis-cli', 'get', 'key')).toBe('stored'),
       )
       expect(podman.run('volume', 'ls', '--quiet').trim()).toMatch(/-mine$/)
@@ -105,14 +111,14 @@ describe('an image of a public registry', needs(...podmanNeeds, 'busybox', 'setp
   )
 
   it('mosquitto: keeps its messages, and gives up root itself', needs('mosquitto'), async () => {
-    await deploy('mosquitto', mosquittoImage())
+    await deploy('mosquitto', mosquittoImage)
     expect(new Set(owners()).size).toBeGreaterThan(1)
     const address = () =>
       podman
         .run('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', running())
         .trim()
     await publish(address(), 'topic', 'retained')
-    await redeployAndRestart('mosquitto', mosquittoImage(), {}, async () =>
+    await redeployAndRestart('mosquitto', mosquittoImage, {}, async () =>
       expect(await subscribe(address(), 'topic')).toBe('retained'),
     )
   })
@@ -120,10 +126,12 @@ describe('an image of a public registry', needs(...podmanNeeds, 'busybox', 'setp
   it('postgres: keeps its rows, and shuts down by the signal of its image', needs('postgres'), async () => {
     const env = { POSTGRES_PASSWORD: 'secret' }
     const sql = (query: string) => exec('psql', '-h', '/var/run/postgresql', '-U', 'postgres', '-Atc', query)
-    await deploy('postgres', postgresImage(), env)
-    await expect.poll(() => attempt(() => sql('create table t as select 42 as answer'))).toBe('SELECT 1')
-    await redeployAndRestart('postgres', postgresImage(), env, async () =>
-      expect.poll(() => attempt(() => sql('select answer from t'))).toBe('42'),
+    await deploy('postgres', postgresImage, env)
+    await expect
+      .poll(() => attempt(() => sql('create table t as select 42 as answer')), whereProgramsStart)
+      .toBe('SELECT 1')
+    await redeployAndRestart('postgres', postgresImage, env, async () =>
+      expect.poll(() => attempt(() => sql('select answer from t')), whereProgramsStart).toBe('42'),
     )
     expect(podman.logs(running())).not.toContain('not properly shut down')
   })
