@@ -49,9 +49,16 @@ export function cgiImage({ name, script, files = [], config = {}, around = nothi
 
 /**
  * A static program that passes standard input to a Unix socket, and what comes back to standard output: what curl --unix-socket
- * does, in one file. Needs gcc.
+ * does, in one file. Compiled once for each test file. Needs gcc.
  */
 export function unixcat(): Buffer {
+  compiled ??= compileUnixcat()
+  return compiled
+}
+
+let compiled: Buffer | undefined
+
+function compileUnixcat(): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'unixcat-'))
   const source = `#include <sys/socket.h>
 #include <sys/un.h>

@@ -58,8 +58,10 @@ describe('a hostile OCI image', needs(...podmanNeeds, 'busybox', 'gcc'), () => {
       .trim()
       .split('\n')
       .filter(Boolean)
-  const inspect = (name: string) => JSON.parse(podman.run('inspect', name))[0] as Inspected
-  const inspectAll = () => lines('ps', '--all', '--format', '{{.Names}}').map(inspect)
+  const inspectAll = (): Inspected[] => {
+    const names = lines('ps', '--all', '--format', '{{.Names}}')
+    return names.length === 0 ? [] : JSON.parse(podman.run('inspect', ...names))
+  }
   const socketOf = ({ HostConfig }: Inspected) =>
     join(HostConfig.Binds.find((each) => each.includes('/run/selvedge'))!.split(':')[0]!, 'host')
 
