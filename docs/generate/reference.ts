@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import {
   catalogue,
+  containerCapabilities,
   containerSettings,
   detailsOf,
   eventsPath,
@@ -31,7 +32,6 @@ import { fileKeys, partKeys } from '../../apps/cli/src/compose/app-keys.ts'
 import { httpPorts } from '../../apps/cli/src/compose/gateway.ts'
 import type { Keys } from '../../apps/cli/src/compose/service/draft.ts'
 import { serviceKeys } from '../../apps/cli/src/compose/service/keys.ts'
-import { profileCapabilities } from '../../apps/cli/src/compose/service/program.ts'
 import { discoveryOptions } from '../../apps/discovery/src/config.ts'
 import { identityOptions } from '../../apps/identity/src/config.ts'
 import { runtimeOptions } from '../../apps/runtime/src/config.ts'
@@ -274,7 +274,7 @@ const composePage = [
   note,
   '# Keys of Compose files',
   'What `selvedge compose check` makes of each key of the Compose Specification. A key that is not here is refused with its line, unless its name begins with `x-`. How to use them: [Compose files](../compose.md).',
-  `Ports that are usually HTTP: ${httpPorts.map(([first, last]) => (first === last ? first : `${first} to ${last}`)).join(', ')}. Capabilities of the profile: ${profileCapabilities.map((each) => `\`${each}\``).join(', ')}.`,
+  `Ports that are usually HTTP: ${httpPorts.map(([first, last]) => (first === last ? first : `${first} to ${last}`)).join(', ')}. Capabilities of the profile: ${containerCapabilities.map((each) => `\`${each}\``).join(', ')}.`,
   ...Object.entries({
     'The file': fileKeys,
     Services: serviceKeys,

@@ -18,10 +18,24 @@ export interface Options {
  *
  * @param files content by path; a text alone is that of `compose.yaml`
  */
-export async function check(
+export const check = (
   files: string | Readonly<Record<string, string | Buffer>>,
   { profiles = [], envFiles = [], env = {}, paths = [], prepare }: Options = {},
-): Promise<Checked> {
+): Promise<Checked> =>
+  inComposeFolder(files, (app) => {
+    prepare?.(app)
+    return checkCompose({ cwd: app, paths, profiles, envFiles, env, name: undefined })
+  })
+
+/**
+ * Writes files into a folder that is there while `work` runs.
+ *
+ * @param work gets the path of the folder
+ */
+export async function inComposeFolder<T>(
+  files: string | Readonly<Record<string, string | Buffer>>,
+  work: (folder: string) => Promise<T>,
+): Promise<T> {
   const folder = await temporaryFolder()
   try {
     const app = join(folder.path, 'app')
@@ -30,8 +44,7 @@ export async function check(
       mkdirSync(dirname(join(app, path)), { recursive: true })
       writeFileSync(join(app, path), content)
     }
-    prepare?.(app)
-    return await checkCompose({ cwd: app, paths, profiles, envFiles, env, name: undefined })
+    return await work(app)
   } finally {
     await folder.remove()
   }

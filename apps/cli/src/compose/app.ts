@@ -16,6 +16,7 @@ import { composeLimits } from './limits.ts'
 import type { Opened } from './open-compose.ts'
 import { orderServices } from './order-services.ts'
 import { type Parts, readParts } from './parts.ts'
+import { reportPlanProblems } from './plan-problems.ts'
 import { type Report, shown } from './report.ts'
 import { createDraft, type Draft, readKeys, type Scope, unknownKey } from './service/draft.ts'
 import { defaultNetwork, finishService, type UsedPorts } from './service/finish.ts'
@@ -57,11 +58,13 @@ export async function readApp(
   )
   if (finished.length === 0 || finished.includes(undefined)) return undefined
   const byName = new Map((finished as AppService[]).map((each) => [each.name, each]))
-  return planOf(
+  const plan = planOf(
     name,
     ordered.map((each) => byName.get(each)!),
     parts,
   )
+  reportPlanProblems(plan, new Map(drafts.map((each) => [each.name, each])), at)
+  return plan
 }
 
 function checkFileKeys(at: At): void {

@@ -301,20 +301,18 @@ describe('files', () => {
     expect(serviceOf(await check(files)).env).toMatchObject({ A: 'a', B: 'b', C: 'own' })
   })
 
-  it('become files of the app', async () => {
+  it('are refused as files of the app, each at its line', async () => {
     const files = {
       'compose.yaml':
         'services: {web: {image: x, configs: [one, {source: two, target: /etc/two}], volumes: ["./sub/three.conf:/etc/three:ro"]}}\nconfigs: {one: {content: "1"}, two: {file: two.txt}}',
       'two.txt': '2',
       'sub/three.conf': '3',
     }
-    const { plan } = await check(files)
-    expect(plan!.configs).toEqual([
-      { name: 'one', content: '1' },
-      { name: 'two', content: '2' },
-      { name: 'sub-three.conf', content: '3' },
+    expect(problemsOf(await check(files)).map((each) => each.replace(/: .*/, ''))).toEqual([
+      '1:38 services.web.configs[0]',
+      '1:43 services.web.configs[1]',
+      '1:87 services.web.volumes[0]',
     ])
-    expect(plan!.services[0]!.configs.map(({ target }) => target)).toEqual(['/one', '/etc/two', '/etc/three'])
   })
 
   it('are where a secret comes from, and its value is not in the plan', async () => {

@@ -23,6 +23,10 @@ export const appPlanLimits = {
   /** Members of `env` of one service, and characters of all of them together; as for a single container. */
   envMembers: 200,
   envCharacters: 32_768,
+  /** Of the whole plan as JSON, in bytes of UTF-8. */
+  planBytes: 240 * 1024,
+  /** Of the names, networks, dependencies and volumes of all services, as JSON: the runtime stores them with the app. */
+  recordCharacters: 60_000,
 } as const
 
 /** Name of an app: the first part of the names of its containers, `<app>-<service>`. */
@@ -64,7 +68,11 @@ const appService = z.strictObject({
     .regex(/^linux\/[a-z0-9]{1,16}(?:\/[a-z0-9]{1,8})?$/)
     .nullable()
     .describe('Of the image, such as `linux/arm64`; null: that of the device'),
-  hostname: z.string().regex(aliasPattern).nullable().describe('null: the name of the service'),
+  hostname: z
+    .string()
+    .regex(aliasPattern)
+    .nullable()
+    .describe('null: one that is made from the ID of the container'),
   isBehindGateway: z
     .boolean()
     .describe('Whether the gateway has a path for it: `MCM.BASE_API_PATH`, to `MCM.PORT`'),

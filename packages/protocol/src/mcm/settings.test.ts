@@ -24,6 +24,10 @@ describe('a setting of containers reads', () => {
     ['MCM.ROOT_MB', '1', 1],
     ['MCM.TMPFS', '/cache, /var/x:16', ['/cache', '/var/x:16']],
     ['MCM.SHM_MB', '256', 256],
+    ['MCM.HOSTNAME', 'db.local', 'db.local'],
+    ['MCM.CAPABILITIES', 'SETUID, CHOWN', ['SETUID', 'CHOWN']],
+    ['MCM.CAPABILITIES', 'none', []],
+    ['MCM.VOLUMES', 'a:/a, b:/b:ro', ['a:/a', 'b:/b:ro']],
     ['MCM.HOSTS', 'db=10.0.0.5, CACHE.local=fd00::1', ['db=10.0.0.5', 'cache.local=fd00::1']],
     ['MCM.READY', 'http', 'http'],
     ['MCM.READY', 'grpc', 'grpc'],
@@ -128,6 +132,12 @@ describe('a setting of containers refuses', () => {
     ['MCM.STOP_SEC', ['0', '301', '-1', '1e2', '1e999', 'NaN', '', '10s', '10\n']],
     ['MCM.ROOT', ['', 'Writable', 'true', 'writable ']],
     ['MCM.ROOT_MB', ['0', '-1', '1048577', '1e9', '99999999999999999999', '256M', '']],
+    ['MCM.HOSTNAME', ['', '-a', 'a-', 'a b', 'a\n', 'a\u0000', '../a', 'x'.repeat(64), 'ä']],
+    [
+      'MCM.CAPABILITIES',
+      ['', ',', 'ALL', 'SYS_ADMIN', 'NET_RAW', 'CAP_CHOWN', 'chown', 'CHOWN CHOWN', 'none, CHOWN', 'NONE'],
+    ],
+    ['MCM.VOLUMES', ['a:/a:rw', 'a:/a:ro:ro', 'a:/a:', 'a:ro', 'a:/a:RO']],
     ['MCM.SHM_MB', ['0', '65537', '-64', '64m', '']],
     [
       'MCM.TMPFS',

@@ -9,14 +9,30 @@ import { type PortMapping, readPortMappings } from './ports.ts'
 import { isFolder, readDevices, readMemoryFolders, readMounts } from './settings/files.ts'
 import { choice, flag, number, orEngine, orImage, type Setting, setting } from './settings/form.ts'
 import { listOf, readTexts, texts } from './settings/lists.ts'
-import { isUserPart, readHosts, reloadSignals, stopSignals } from './settings/program.ts'
+import {
+  isHostName,
+  isUserPart,
+  readCapabilities,
+  readHosts,
+  reloadSignals,
+  stopSignals,
+} from './settings/program.ts'
 import { readSecrets } from './settings/secrets.ts'
 
-export { gpuWord, isDevicePath, type UsedMount, usedMounts } from './settings/files.ts'
+export {
+  gpuWord,
+  isDevicePath,
+  isReservedFolder,
+  runtimeFiles,
+  type UsedMount,
+  usedMounts,
+  usedVolumes,
+} from './settings/files.ts'
+export { containerCapabilities } from './settings/program.ts'
 export { secretNamePattern, type UsedSecret, usedSecrets } from './settings/secrets.ts'
 
 const pathPattern = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
-const volumePattern = /^[a-z0-9][a-z0-9_-]{0,31}:\/[\w./-]{1,200}$/
+const volumePattern = /^[a-z0-9][a-z0-9_-]{0,31}:\/[\w./-]{1,200}(?::ro)?$/
 
 export const containerSettings = {
   'MCM.BASE_API_PATH': setting<string | undefined>(
@@ -153,6 +169,16 @@ export const containerSettings = {
     [],
     readHosts,
   ),
+  'MCM.HOSTNAME': orImage(
+    'Host name of an OCI container. Default: one that is made from its ID.',
+    'up to 63 letters, digits and . _ -, beginning and ending with a letter or digit',
+    (text) => (isHostName(text) ? text : undefined),
+  ),
+  'MCM.CAPABILITIES': orImage(
+    'Capabilities that an OCI container keeps of those of its profile, such as `CHOWN, SETGID, SETUID`; `none` for no capability. Default: all of the profile. A program that does not start as root has none in any case.',
+    '"none", or names such as CHOWN, separated by commas; each once',
+    readCapabilities,
+  ),
   'MCM.PORT': setting<number | undefined>(
     'Port that an OCI container listens on. Default: the one that its image exposes, else 8080.',
     'a port from 1 to 65535',
@@ -192,8 +218,8 @@ export const containerSettings = {
   ),
   'MCM.SHM_MB': number('Size of `/dev/shm` of an OCI container, in MiB.', 64, 1, 65_536),
   'MCM.VOLUMES': setting<readonly string[]>(
-    'Volumes of an OCI container, such as `data:/var/lib/data`. They stay when the container is redeployed, and are removed with it.',
-    'name:/path pairs, separated by commas',
+    'Volumes of an OCI container, such as `data:/var/lib/data`; `data:/var/lib/data:ro` is one that it cannot write. They stay when the container is redeployed, and are removed with it.',
+    'name:/path pairs, each with an optional ":ro", separated by commas',
     [],
     (text) => listOf(volumePattern, text),
   ),

@@ -17,6 +17,8 @@ const elsewhere: Readonly<Record<string, string>> = {
   'MCM.SECRETS': 'secrets',
   'MCM.PORTS': 'ports',
   'MCM.NETWORK': 'network_mode',
+  'MCM.HOSTNAME': 'hostname',
+  'MCM.CAPABILITIES': 'cap_drop',
 }
 
 /** A variable of the service, or a setting of the runtime. A file with variables may only set variables. */
@@ -146,7 +148,10 @@ function readSecrets(draft: Draft, at: At, scope: Scope): void {
       )
     else if (draft.secrets.some((each) => each.file === file))
       problem(item, `Two secrets have the file ${shown(file)}. Change one "target".`)
-    else draft.secrets.push({ secret: source, file })
+    else {
+      draft.secrets.push({ secret: source, file })
+      draft.places.secrets.push(item)
+    }
   }
 }
 
@@ -165,7 +170,10 @@ function readConfigs(draft: Draft, at: At, scope: Scope): void {
 export function addConfig(draft: Draft, config: string, target: string, at: At): void {
   if (!targetPattern.test(target))
     problem(at, `${shown(target)} is not a path in the container. Write one such as /etc/app.conf.`)
-  else draft.configs.push({ config, target })
+  else {
+    draft.configs.push({ config, target })
+    draft.places.configs.push(at)
+  }
 }
 
 export const labels = { basePath: 'dev.selvedge.base-path', port: 'dev.selvedge.port' } as const

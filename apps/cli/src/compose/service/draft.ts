@@ -48,6 +48,8 @@ export interface Draft {
   readonly tmpfs: { readonly text: string; readonly at: At }[]
   readonly secrets: AppService['secrets'][number][]
   readonly configs: AppService['configs'][number][]
+  /** Where volumes, secrets and configs were read, each in its order. */
+  readonly places: Readonly<Record<'volumes' | 'secrets' | 'configs', At[]>>
   readonly ports: DraftPort[]
   readonly exposed: number[]
   gateway: { readonly path: string | undefined; readonly at: At } | undefined
@@ -90,6 +92,7 @@ export const createDraft = (name: string, at: At): Draft => ({
   tmpfs: [],
   secrets: [],
   configs: [],
+  places: { volumes: [], secrets: [], configs: [] },
   ports: [],
   exposed: [],
   gateway: undefined,

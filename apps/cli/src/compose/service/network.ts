@@ -221,7 +221,7 @@ export const networkKeys: Keys = {
   networks: used('networks of the app, with further names', readNetworks),
   network_mode: used('`MCM.NETWORK` for `host`; no network for `none`; others are refused', readNetworkMode),
   extra_hosts: used('`MCM.HOSTS`', readHosts),
-  hostname: used('host name of the container', (draft, at) => {
+  hostname: used('`MCM.HOSTNAME`', (draft, at) => {
     const text = textOf(at)
     if (text === undefined) return
     if (aliasPattern.test(text)) draft.hostname = text

@@ -1,5 +1,6 @@
 /** Keys about the program of a service: its image, its command line, how it runs and stops. */
 
+import { containerCapabilities } from '@selvedge/protocol'
 import type { At } from '../at.ts'
 import { commandOf, flagOf, itemsOf, matchOf, note, problem, secondsOf, textOf, textsOf } from '../at.ts'
 import { shown } from '../report.ts'
@@ -8,22 +9,16 @@ import { type Draft, ignored, type Keys, refused, setSetting, used } from './dra
 
 const imagePattern = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,299}$/
 
-/** Capabilities of the default profile of containers: see "users of containers" in docs/services.md. */
-export const profileCapabilities = [
-  ...['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'NET_BIND_SERVICE'],
-  ...['SETFCAP', 'SETGID', 'SETPCAP', 'SETUID'],
-] as const
-
 const capabilityOf = (text: string) => text.toUpperCase().replace(/^CAP_/, '')
 
 /** What is in the profile already counts only beside `cap_drop: [ALL]`. */
 function addCapabilities(draft: Draft, at: At): void {
   const names = textsOf(at).flatMap((item) => {
     const name = capabilityOf(item.text)
-    if (profileCapabilities.some((each) => each === name)) return [name]
+    if (containerCapabilities.some((each) => each === name)) return [name]
     problem(
       item,
-      `${shown(item.text)} is not in the profile of containers. Remove it; allowed are ${profileCapabilities.join(', ')}.`,
+      `${shown(item.text)} is not in the profile of containers. Remove it; allowed are ${containerCapabilities.join(', ')}.`,
     )
     return []
   })
@@ -91,8 +86,8 @@ export const programKeys: Keys = {
     const text = textOf(at, 'a path such as /srv/app')
     if (text !== undefined) setSetting(draft, 'MCM.WORKDIR', text, at)
   }),
-  restart: used('when the member is started again after it exited', readRestart),
-  init: used('a small init as first process', (draft, at) => {
+  restart: used('nothing for `always` and `unless-stopped`; others are refused', readRestart),
+  init: used('nothing: a small init is the first process of every container', (draft, at) => {
     draft.needsInit = flagOf(at) ?? false
   }),
   stop_signal: used('`MCM.STOP_SIGNAL`', readStopSignal),
@@ -107,7 +102,7 @@ export const programKeys: Keys = {
     'capabilities of the profile that stay with `cap_drop: [ALL]`; others are refused',
     addCapabilities,
   ),
-  cap_drop: used('capabilities that the container does not get', dropCapabilities),
+  cap_drop: used('`MCM.CAPABILITIES`: what the container keeps of the profile', dropCapabilities),
   privileged: used('nothing for false; true is refused', (_, at) => {
     if (flagOf(at))
       problem(
@@ -122,13 +117,15 @@ export const programKeys: Keys = {
         problem(item, `${shown(item.text)} is not supported: the profile of containers is fixed. Remove it.`)
     }
   }),
-  platform: used('platform of the image', (draft, at) => {
+  platform: used('nothing for that of the device; others are refused there', (draft, at) => {
     const text = matchOf(
       at,
       /^linux(?:\/[a-z0-9]{1,16}(?:\/[a-z0-9]{1,8})?)?$/,
       'a platform such as linux/arm64',
     )
-    if (text !== undefined && text !== 'linux') draft.platform = text
+    if (text === undefined || text === 'linux') return
+    draft.platform = text
+    note(at, `The device has to be ${text}.`)
   }),
   pull_policy: used('when the image is fetched: `missing`, `always` or `never`', (draft, at) => {
     const text = textOf(at, 'missing, always or never')

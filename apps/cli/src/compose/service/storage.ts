@@ -147,7 +147,10 @@ function addMount(draft: Draft, mount: Mount, scope: Scope): void {
       at,
       `The file has no volume ${shown(source)}. Add it below "volumes", or begin the path of a folder with "./" or "/".`,
     )
-  else draft.volumes.push({ volume: source ?? null, target, isReadOnly })
+  else {
+    draft.volumes.push({ volume: source ?? null, target, isReadOnly })
+    draft.places.volumes.push(at)
+  }
 }
 
 function addMemory(draft: Draft, at: At, target: string, bytes: number | undefined): void {

@@ -150,7 +150,7 @@ describe('before anything starts', () => {
         service('one', { isBehindGateway: true, env: { 'MCM.BASE_API_PATH': '/x' } }),
         service('two', { isBehindGateway: true, env: { 'MCM.BASE_API_PATH': '/x' } }),
       ]),
-      'conflict',
+      'invalid_params',
     ],
     [
       'two members with one port',
@@ -158,7 +158,7 @@ describe('before anything starts', () => {
         service('one', { env: { 'MCM.PORTS': '18830:1883/tcp' } }),
         service('two', { env: { 'MCM.PORTS': '18830:1883/tcp' } }),
       ]),
-      'conflict',
+      'invalid_params',
     ],
     ['a member of another app', plan('a-b', [service('c')]), 'conflict'],
     ['a single container', plan('single', [service('web')]), 'conflict'],
@@ -204,6 +204,98 @@ describe('the containers of an app', () => {
     const reasons = await Promise.all(wanted.map((each) => reasonOf(() => device.apps.deploy(own, each))))
     expect(reasons.toSorted()).toEqual(['accepted', 'conflict'])
     expect([Object.keys(device.stored.value).length, device.containersIn()]).toEqual([1, { 'a-b-c': 'i r1' }])
+  })
+})
+
+describe('a stop and a start', () => {
+  const statesOf = async () =>
+    (await device.apps.get(own, 'shop')).members.map(({ container }) => container?.state)
+  const wanted = () => Object.values(device.deployments.value.containers).map((each) => each.wanted)
+
+  it('change all members, the stop in reverse order', async () => {
+    await device.apps.deploy(own, first)
+    const stopped = await device.apps.stop(own, 'shop')
+    expect(stopped.members.map(({ container }) => container?.state)).toEqual(['stopped', 'stopped'])
+    expect(device.seen.stopped).toEqual(['shop-web', 'shop-db'])
+    device.seen.started = []
+    const started = await device.apps.start(own, 'shop')
+    expect(started.members.map(({ container }) => container?.state)).toEqual(['running', 'running'])
+    expect(device.seen.started).toEqual(['shop-db', 'shop-web'])
+    expect([started.revision, device.containersIn()]).toEqual([1, { 'shop-db': 'i r1', 'shop-web': 'i r1' }])
+  })
+
+  it('leave what is stopped or runs already', async () => {
+    await device.apps.deploy(own, first)
+    await device.containers.stop(own, 'shop-db')
+    device.seen.started = []
+    await device.apps.start(own, 'shop')
+    expect(device.seen.started).toEqual(['shop-db'])
+    await device.apps.start(own, 'shop')
+    expect(device.seen.started).toEqual(['shop-db'])
+    await device.apps.stop(own, 'shop')
+    await device.apps.stop(own, 'shop')
+    expect(await statesOf()).toEqual(['stopped', 'stopped'])
+  })
+
+  it('last after a restart of the runtime', async () => {
+    await device.apps.deploy(own, first)
+    await device.apps.stop(own, 'shop')
+    await device.close(false)
+    device = await openDevice(device.folder)
+    expect([await statesOf(), device.seen.started]).toEqual([['stopped', 'stopped'], []])
+    await device.apps.start(own, 'shop')
+    await device.close(false)
+    device = await openDevice(device.folder)
+    await expect.poll(() => device.seen.running.toSorted()).toEqual(['shop-db r1', 'shop-web r1'])
+  })
+
+  it('start nothing if one member fails, and name it', async () => {
+    await device.apps.deploy(own, first)
+    await device.apps.stop(own, 'shop')
+    failing('shop-web')
+    expect(await failureOf(device.apps.start(own, 'shop'))).toMatchObject({
+      message: expect.stringContaining('shop-web: shop-web does not start'),
+    })
+    expect([device.seen.running, wanted()]).toEqual([[], ['stopped', 'stopped']])
+  })
+
+  it('stop nothing on a full disk', async () => {
+    await device.apps.deploy(own, first)
+    device.seen.aroundWrite = () => Promise.reject(new StoreError('no space left on device'))
+    expect(await failureOf(device.apps.stop(own, 'shop'))).toBeInstanceOf(StoreError)
+    expect([device.seen.running.length, wanted()]).toEqual([2, ['running', 'running']])
+  })
+
+  it('wait for the deployment that is under way', async () => {
+    const stopped = Promise.withResolvers<unknown>()
+    device.seen.whileStarting = async ({ key }) => {
+      if (key.endsWith('shop-web')) stopped.resolve(device.apps.stop(own, 'shop').then(() => 'stopped'))
+    }
+    await device.apps.deploy(own, first)
+    expect(await stopped.promise).toBe('stopped')
+    expect(device.seen.running).toEqual([])
+  })
+
+  it('are not for another project, and reach no container with a similar name', async () => {
+    await device.apps.deploy(own, first)
+    await device.apps.deploy(neighbour, first)
+    await device.apps.deploy(own, plan('shop-db', [service('x')]))
+    await device.containers.deploy(own, { name: 'shop', image: 'i', env: { 'MCM.IDLE_SEC': '0' } })
+    for (const name of ['c-shop', 'shop-web', 'nothing', '__proto__', 'constructor'])
+      for (const work of [() => device.apps.stop(neighbour, name), () => device.apps.start(neighbour, name)])
+        expect(await reasonOf(work)).toBe('not_found')
+    device.seen.stopped = []
+    await device.apps.stop(own, 'shop')
+    expect(device.seen.stopped).toEqual(['shop-web', 'shop-db'])
+    expect(device.seen.running).toHaveLength(4)
+  })
+
+  it('are not for an account that left', async () => {
+    await device.apps.deploy(own, first)
+    await device.apps.stop(own, 'shop')
+    device.seen.accountId = 'b'
+    expect(await reasonOf(() => device.apps.start(own, 'shop'))).toBe('wrong_account')
+    expect(device.seen.running).toEqual([])
   })
 })
 

@@ -2,6 +2,7 @@
 import { type AppPlan, type AppService, appPlan } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
 import { plan, service } from '../../../../../tests/harness/app-device.ts'
+import { ownArchitecture } from '../images/manifest.ts'
 import { readMembers } from './members.ts'
 
 const refusalOf = (wanted: AppPlan): string => {
@@ -72,13 +73,10 @@ describe('a plan is refused', () => {
     plan('shop', [service('web', { dependsOn: [{ service: 'db', condition, isRequired }] })])
 
   it.each<[string, AppPlan, string]>([
-    ['a platform', one({ platform: 'linux/arm64' }), 'plan.services[0].platform: web: '],
-    ['a host name', one({ hostname: 'other' }), 'plan.services[0].hostname: web: '],
+    ['another platform', one({ platform: 'linux/s390x' }), 'plan.services[0].platform: web: '],
     ['no restart', one({ restart: 'no' }), 'plan.services[0].restart: web: '],
-    ['an init', one({ needsInit: true }), 'plan.services[0].needsInit: '],
-    ['capabilities', one({ dropCapabilities: ['ALL'] }), 'plan.services[0].dropCapabilities: '],
-    ['further capabilities', one({ addCapabilities: ['CHOWN'] }), 'plan.services[0].addCapabilities: '],
-    ['files', one({ configs: [{ config: 'x', target: '/x' }] }), 'plan.services[0].configs: '],
+    ['further capabilities', one({ addCapabilities: ['SYS_ADMIN'] }), 'plan.services[0].addCapabilities: '],
+    ['files', one({ configs: [{ config: 'x', target: '/x' }] }), 'plan.services[0].configs[0]: '],
     ['files of the app', one({}, { configs: [{ name: 'x', content: '' }] }), 'plan.configs: '],
     [
       'two services of one name',
@@ -97,10 +95,68 @@ describe('a plan is refused', () => {
       'plan.services[0].networks[0]: ',
     ],
     ['an unknown volume', one({ volumes: [volume('x')] }), 'plan.services[0].volumes[0]: '],
+    ...['/proc', '/sys/fs', '/dev/shm', '/run/secrets', '/run/selvedge/x', '/etc/hosts'].map(
+      (target): [string, AppPlan, string] => [
+        `a volume at ${target}`,
+        one({ volumes: [{ volume: null, target, isReadOnly: false }] }),
+        'plan.services[0].volumes[0]: ',
+      ],
+    ),
     [
-      'a volume that cannot be written',
-      one({ volumes: [{ ...volume('x'), isReadOnly: true }] }, { volumes: [{ name: 'x' }] }),
-      'plan.services[0].volumes[0]: ',
+      'memory at a folder of the kernel',
+      one({ env: { 'MCM.TMPFS': '/proc:8' } }),
+      'plan.services[0].env["MCM.TMPFS"]: ',
+    ],
+    [
+      'two services at one path',
+      plan(
+        'shop',
+        ['a', 'b'].map((name) =>
+          service(name, { isBehindGateway: true, env: { 'MCM.BASE_API_PATH': '/x' } }),
+        ),
+      ),
+      'plan.services[1].env["MCM.BASE_API_PATH"]: the path /x is of a, too',
+    ],
+    [
+      'two services with one port of the device',
+      plan(
+        'shop',
+        ['a', 'b'].map((name) => service(name, { env: { 'MCM.PORTS': '1883/tcp' } })),
+      ),
+      'plan.services[1].env["MCM.PORTS"]: the port 1883/tcp is of a, too',
+    ],
+    [
+      'a member of a network that is in that of the device',
+      plan(
+        'shop',
+        ['a', 'b'].map((name) =>
+          service(name, {
+            networks: [{ network: 'x', aliases: [] }],
+            env: { 'MCM.NETWORK': name === 'b' ? 'host' : 'isolated' },
+          }),
+        ),
+        { networks: [{ name: 'x', isInternal: false }] },
+      ),
+      'plan.services[1].env["MCM.NETWORK"]: b has networks of the app',
+    ],
+    [
+      'more than the limit of its bytes',
+      plan(
+        'shop',
+        Array.from({ length: 9 }, (_, at) => service(`s${at}`, { env: { X: 'x'.repeat(30_000) } })),
+      ),
+      'plan: the plan has ',
+    ],
+    [
+      'more names than the runtime stores',
+      plan(
+        'shop',
+        Array.from({ length: 64 }, (_, at) =>
+          service(`s${at}`, { networks: [{ network: 'x', aliases: Array(16).fill('a'.repeat(63)) }] }),
+        ),
+        { networks: [{ name: 'x', isInternal: false }] },
+      ),
+      'plan: the names and networks of the services have ',
     ],
     [
       'a volume of two members',
@@ -163,6 +219,39 @@ describe('a plan is refused', () => {
       secrets: [{ secret: 'toString', file: 'x' }],
     })
     expect(refusalOf(wanted)).toContain('plan.services[0].')
+  })
+})
+
+describe('a member', () => {
+  const envOf = (more: Partial<AppService>, parts: Partial<AppPlan> = {}) =>
+    readMembers(plan('shop', [service('web', { isBehindGateway: true, env: {}, ...more })], parts))[0]!.spec
+      .env
+
+  it.each<[string, Partial<AppService>, Record<string, string>]>([
+    ['has the host name of the plan', { hostname: 'other' }, { 'MCM.HOSTNAME': 'other' }],
+    ['may be of the platform of the device', { platform: `linux/${ownArchitecture()}` }, {}],
+    ['may be of a variant of that platform', { platform: `linux/${ownArchitecture()}/v8` }, {}],
+    ['has an init in any case', { needsInit: true }, {}],
+    ['loses all capabilities', { dropCapabilities: ['ALL'] }, { 'MCM.CAPABILITIES': 'none' }],
+    [
+      'keeps capabilities that are added after all were dropped',
+      { dropCapabilities: ['ALL'], addCapabilities: ['SETUID', 'CHOWN'] },
+      { 'MCM.CAPABILITIES': 'CHOWN, SETUID' },
+    ],
+    [
+      'loses single capabilities',
+      { dropCapabilities: ['SETFCAP', 'SETPCAP', 'KILL', 'FSETID', 'FOWNER', 'DAC_OVERRIDE'] },
+      { 'MCM.CAPABILITIES': 'CHOWN, NET_BIND_SERVICE, SETGID, SETUID' },
+    ],
+    ['never has what is not in the profile', { dropCapabilities: ['NET_RAW', 'MKNOD'] }, {}],
+    ['has what is in the profile in any case', { addCapabilities: ['CHOWN'] }, {}],
+  ])('%s', (_, more, expected) => {
+    expect(envOf(more)).toEqual(expected)
+  })
+
+  it('may have a volume that it cannot write', () => {
+    const volumes = [{ volume: 'x', target: '/x', isReadOnly: true }]
+    expect(envOf({ volumes }, { volumes: [{ name: 'x' }] })).toEqual({ 'MCM.VOLUMES': 'x:/x:ro' })
   })
 })
 

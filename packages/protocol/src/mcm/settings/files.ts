@@ -5,6 +5,29 @@ import { listOf, maxGiven, withoutRepeats } from './lists.ts'
 export const isFolder = (path: string): boolean =>
   path.length <= 200 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~+-]+)+$/.test(path)
 
+/** Files that the runtime gives each container. */
+export const runtimeFiles = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf', '/run/.containerenv'] as const
+
+/** Folders of the kernel and of the runtime, which nothing of a container replaces. */
+export const isReservedFolder = (path: string): boolean =>
+  /^\/(?:proc|sys|dev|run\/(?:selvedge|secrets))(?:\/|$)/.test(path) ||
+  runtimeFiles.some((each) => path === each || path.startsWith(`${each}/`))
+
+/** A volume of a container. */
+export interface UsedVolume {
+  readonly name: string
+  /** In the container. */
+  readonly target: string
+  readonly isReadOnly: boolean
+}
+
+/** The volumes of the setting `MCM.VOLUMES`, in its order. */
+export const usedVolumes = (texts: readonly string[]): UsedVolume[] =>
+  texts.map((text) => {
+    const [name = '', target = '', option] = text.split(':')
+    return { name, target, isReadOnly: option === 'ro' }
+  })
+
 /** A device node, also by one of the names that survive replugging, such as those in `/dev/serial/by-id`. */
 export const isDevicePath = (path: string): boolean =>
   path.length <= 200 && /^\/dev(?:\/(?!\.{1,2}(?:\/|$))[\w.+:@=-]+)+$/.test(path)

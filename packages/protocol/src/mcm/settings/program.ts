@@ -1,5 +1,5 @@
 /** The program of a container: its user, its signals, the names that it finds. */
-import { listOf } from './lists.ts'
+import { listOf, withoutRepeats } from './lists.ts'
 
 const userPart = /^(?:[A-Za-z_][A-Za-z0-9_.-]{0,31}|\d{1,5})$/
 export const isUserPart = (part: string) => userPart.test(part) && !(Number(part) > 65_535)
@@ -20,6 +20,26 @@ export const stopSignals = [
   ...['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH', 'SIGPWR', 'SIGKILL'],
   ...['SIGRTMIN+3'],
 ] as const
+
+/** What root in a container may do at most: see "users of containers" in docs/services.md. */
+export const containerCapabilities = [
+  ...['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'NET_BIND_SERVICE'],
+  ...['SETFCAP', 'SETGID', 'SETPCAP', 'SETUID'],
+] as const
+
+/** Word of `MCM.CAPABILITIES` for no capability. */
+const noCapability = 'none'
+
+export function readCapabilities(text: string): readonly string[] | undefined {
+  if (text === noCapability) return []
+  const names = listOf(/^[A-Z_]{3,32}$/, text)
+  const isKnown = (each: string) => containerCapabilities.some((known) => known === each)
+  return names && names.length > 0 && withoutRepeats(names) && names.every(isKnown) ? names : undefined
+}
+
+/** A name of a host, as engines accept it. */
+export const isHostName = (text: string): boolean =>
+  /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/.test(text)
 
 const isIpv4 = (text: string) =>
   /^\d{1,3}(?:\.\d{1,3}){3}$/.test(text) && text.split('.').every((each) => Number(each) < 256)

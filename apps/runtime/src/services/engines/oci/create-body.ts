@@ -184,7 +184,7 @@ function hostConfig(description: Description): object {
       traits.hasQuota && { StorageOpt: { size: String(settings['MCM.ROOT_MB'] * 1024 * 1024) } }),
     ...(users.kind === 'own' && { UsernsMode: usernsMode(users.range) }),
     CapDrop: ['ALL'],
-    CapAdd: capabilitiesOf(users, userOf(plan, config)),
+    CapAdd: capabilitiesOf(users, userOf(plan, config), settings['MCM.CAPABILITIES']),
     SecurityOpt: ['no-new-privileges'],
     Memory: (settings['MCM.MEMORY_MB'] ?? defaultMemoryMb) * 1024 * 1024,
     NanoCpus: Math.round(settings['MCM.CPU'] * 1e9),
@@ -220,10 +220,11 @@ function hostConfig(description: Description): object {
       ...mountSpecs(given),
     ],
     ...(given.devices.length > 0 && { Devices: deviceSpecs(given) }),
-    Mounts: [...volumes.named, ...volumes.ofImage].map(({ name, target }) => ({
+    Mounts: [...volumes.named, ...volumes.ofImage].map(({ name, target, isReadOnly }) => ({
       Type: 'volume',
       Source: name,
       Target: target,
+      ...(isReadOnly && { ReadOnly: true }),
     })),
   }
 }

@@ -10,23 +10,17 @@ import { nameServer } from './outbound/rules.ts'
 /** Names of the files in the folder of an instance. */
 export const ownFileNames = ['hosts', 'hostname', 'empty', 'resolv.conf'] as const
 
-/** Where they are in the container. */
-export const ownFileTargets = [
-  '/etc/hosts',
-  '/etc/hostname',
-  '/etc/resolv.conf',
-  '/run/.containerenv',
-] as const
-
-/** A name of a host (RFC 1123) from the ID of the container. */
-export const hostNameOf = ({ id }: Pick<Plan, 'id'>): string =>
-  id
+/** The host name of a container: of its settings, else one (RFC 1123) from its ID. */
+export const hostNameOf = ({ id, settings }: Pick<Plan, 'id' | 'settings'>): string =>
+  settings['MCM.HOSTNAME'] ??
+  (id
     .toLowerCase()
     .split(/[^a-z0-9]/)
     .filter((each) => each !== '')
     .join('-')
     .slice(-63)
-    .replace(/^-/, '') || 'container'
+    .replace(/^-/, '') ||
+    'container')
 
 /** @param folder of the instance */
 export function writeOwnFiles(folder: string, plan: Plan): void {

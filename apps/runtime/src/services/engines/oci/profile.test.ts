@@ -1,9 +1,14 @@
+import { containerCapabilities } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
 import { capabilitiesOf, isRoot, layersOf, type Users } from './profile.ts'
 
 const own: Users = { kind: 'own', range: { uid: 1, gid: 1 } }
 const device: Users = { kind: 'device' }
-const settings = { 'MCM.ROOT': 'writable', 'MCM.NETWORK': 'isolated' } as const
+const settings = {
+  'MCM.ROOT': 'writable',
+  'MCM.NETWORK': 'isolated',
+  'MCM.CAPABILITIES': undefined,
+} as const
 const traits = { hasSeccomp: true, hasQuota: false }
 
 describe('the user that a program starts as', () => {
@@ -39,6 +44,19 @@ describe('capabilities', () => {
   it('a program that starts as another user gets no capabilities', () => {
     for (const users of [own, device, { kind: 'engine' } as const])
       expect(capabilitiesOf(users, '33:33')).toEqual([])
+  })
+
+  it('a container keeps those of its setting, and never more than its profile has', () => {
+    expect(capabilitiesOf(own, '', ['SETUID', 'CHOWN'])).toEqual(['CHOWN', 'SETUID'])
+    expect(capabilitiesOf(device, '', ['DAC_OVERRIDE', 'KILL'])).toEqual(['KILL'])
+    expect(capabilitiesOf(own, '', [])).toEqual([])
+    expect(capabilitiesOf(own, '', ['SYS_ADMIN'])).toEqual([])
+    expect(capabilitiesOf(own, '33', ['CHOWN'])).toEqual([])
+    expect([...capabilitiesOf(own, '')].sort()).toEqual([...containerCapabilities])
+    const layer = (kept: readonly string[]) =>
+      layersOf(own, '', traits, { ...settings, 'MCM.CAPABILITIES': kept })
+    expect(layer(['CHOWN'])).toContain('chosen capabilities')
+    expect(layer([])).toContain('no capabilities')
   })
 
   it('the layers of a container name them', () => {

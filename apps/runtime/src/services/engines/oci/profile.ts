@@ -23,10 +23,18 @@ const defaultCapabilities = [...fewCapabilities, 'DAC_OVERRIDE', 'FSETID', 'SETF
 /** Whether a program starts as root of its container. @param user as images have it: a name or a number, with or without a group */
 export const isRoot = (user: string): boolean => /^(?:root|0+)?(?::|$)/.test(user)
 
-/** @param user that the program starts as */
-export function capabilitiesOf({ kind }: Pick<Users, 'kind'>, user: string): readonly string[] {
+/**
+ * @param user that the program starts as
+ * @param kept those of `MCM.CAPABILITIES`; undefined: all of the profile
+ */
+export function capabilitiesOf(
+  { kind }: Pick<Users, 'kind'>,
+  user: string,
+  kept?: readonly string[],
+): readonly string[] {
   if (!isRoot(user)) return []
-  return kind === 'device' ? fewCapabilities : defaultCapabilities
+  const all: readonly string[] = kind === 'device' ? fewCapabilities : defaultCapabilities
+  return kept ? all.filter((each) => kept.includes(each)) : all
 }
 
 const usersLayer: Record<Users['kind'], readonly string[]> = {
@@ -34,8 +42,16 @@ const usersLayer: Record<Users['kind'], readonly string[]> = {
   engine: ['user namespace of the engine'],
   device: [],
 }
-const capabilitiesLayer = ({ kind }: Pick<Users, 'kind'>, user: string): string =>
-  isRoot(user) ? (kind === 'device' ? 'few capabilities' : 'default capabilities') : 'no capabilities'
+function capabilitiesLayer(
+  users: Pick<Users, 'kind'>,
+  user: string,
+  kept: readonly string[] | undefined,
+): string {
+  const { length } = capabilitiesOf(users, user, kept)
+  if (length === 0) return 'no capabilities'
+  if (length < capabilitiesOf(users, user).length) return 'chosen capabilities'
+  return users.kind === 'device' ? 'few capabilities' : 'default capabilities'
+}
 
 /** Of a container with a way out: the packet filter limits it. */
 export const outboundLayer = 'packet filter'
@@ -45,12 +61,12 @@ export function layersOf(
   users: Pick<Users, 'kind'>,
   user: string,
   { hasSeccomp, hasQuota }: Pick<EngineTraits, 'hasSeccomp' | 'hasQuota'>,
-  settings: Pick<ContainerSettings, 'MCM.ROOT' | 'MCM.NETWORK'>,
+  settings: Pick<ContainerSettings, 'MCM.ROOT' | 'MCM.NETWORK' | 'MCM.CAPABILITIES'>,
 ): readonly string[] {
   return [
     'namespaces',
     ...usersLayer[users.kind],
-    capabilitiesLayer(users, user),
+    capabilitiesLayer(users, user, settings['MCM.CAPABILITIES']),
     'no new privileges',
     ...(hasSeccomp ? ['seccomp'] : []),
     'cgroup',

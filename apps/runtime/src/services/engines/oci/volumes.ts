@@ -4,10 +4,9 @@
  * the image; the engine does that.
  */
 import { hash } from 'node:crypto'
-import { RpcError } from '@selvedge/protocol'
+import { isReservedFolder, RpcError, usedVolumes } from '@selvedge/protocol'
 import type { Plan } from '../engine.ts'
 import type { ImageConfig } from './image-config.ts'
-import { ownFileTargets } from './own-files.ts'
 
 /** An image with more volumes is refused. */
 const maxVolumes = 16
@@ -19,6 +18,7 @@ interface Volume {
   readonly name: string
   /** Folder in the container. */
   readonly target: string
+  readonly isReadOnly?: boolean
 }
 
 export interface Volumes {
@@ -33,11 +33,6 @@ export const memoryFolders = ['/run', '/tmp', '/var/run', '/var/tmp'] as const
 
 const withoutSlash = (path: string): string => path.replace(/\/$/, '')
 
-/** Folders of the kernel and of the runtime, which no volume replaces. */
-const isReserved = (path: string): boolean =>
-  /^\/(?:proc|sys|dev|run\/(?:selvedge|secrets))(?:\/|$)/.test(path) ||
-  ownFileTargets.some((each) => path === each || path.startsWith(`${each}/`))
-
 /** A path without the folders `.` and `..`. */
 const isPlain = (path: string): boolean => /^(?:\/[\w.-]+)+$/.test(path) && !/\/\.\.?(?:\/|$)/.test(path)
 
@@ -45,18 +40,17 @@ const isPlain = (path: string): boolean => /^(?:\/[\w.-]+)+$/.test(path) && !/\/
 export function volumesOf(plan: Plan, { config }: ImageConfig, owner: string): Volumes {
   const prefix = `selvedge-${owner}-${shortHash(plan.dataKey)}`
   const { settings } = plan
-  const named = settings['MCM.VOLUMES'].map((each) => {
-    const at = each.indexOf(':')
-    const target = withoutSlash(each.slice(at + 1))
-    if (!isPlain(target) || isReserved(target))
+  const named = usedVolumes(settings['MCM.VOLUMES']).map((each) => {
+    const target = withoutSlash(each.target)
+    if (!isPlain(target) || isReservedFolder(target))
       throw new RpcError(
         'container_failed',
         `MCM.VOLUMES has the folder ${JSON.stringify(target)}, which can't be a volume`,
       )
-    return { name: `${prefix}-${each.slice(0, at)}`, target }
+    return { name: `${prefix}-${each.name}`, target, isReadOnly: each.isReadOnly }
   })
   const inMemory = settings['MCM.TMPFS'].map((each) => withoutSlash(each.split(':')[0]!))
-  const reserved = inMemory.find(isReserved)
+  const reserved = inMemory.find(isReservedFolder)
   if (reserved !== undefined)
     throw new RpcError(
       'container_failed',
@@ -69,7 +63,7 @@ export function volumesOf(plan: Plan, { config }: ImageConfig, owner: string): V
   ]
   const declared = [...new Set(Object.keys(config?.Volumes ?? {}).map(withoutSlash))]
   const others = declared.filter((each) => !given.includes(each))
-  const wrong = others.find((each) => !isPlain(each) || isReserved(each))
+  const wrong = others.find((each) => !isPlain(each) || isReservedFolder(each))
   if (wrong !== undefined || others.length > maxVolumes) {
     const why =
       wrong === undefined ? `${others.length} volumes` : `the volume ${JSON.stringify(wrong.slice(0, 80))}`

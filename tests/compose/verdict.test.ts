@@ -1,0 +1,117 @@
+/**
+ * `selvedge compose check` and `deployApp` decide by the same rules: what one accepts the other accepts, and what one refuses the other
+ * refuses, for a corpus of Compose files that goes through both.
+ */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { AppPlan } from '@selvedge/protocol'
+import { describe, expect, it } from 'vitest'
+import { readApp } from '../../apps/cli/src/compose/app.ts'
+import { openCompose } from '../../apps/cli/src/compose/open-compose.ts'
+import { createReport } from '../../apps/cli/src/compose/report.ts'
+import { readMembers } from '../../apps/runtime/src/services/apps/members.ts'
+import { inComposeFolder } from '../harness/check-compose.ts'
+import { root } from '../harness/processes.ts'
+
+interface Verdicts {
+  /** Problems of the check, with their lines. */
+  readonly check: readonly string[]
+  /** What the reader of `deployApp` refuses first. */
+  readonly deploy: string | undefined
+}
+
+const refusalOf = (plan: AppPlan): string | undefined => {
+  try {
+    readMembers(plan)
+    return undefined
+  } catch (cause) {
+    return (cause as Error).message
+  }
+}
+
+async function verdictsIn(cwd: string): Promise<Verdicts> {
+  const report = createReport()
+  const options = { cwd, paths: [], profiles: [], envFiles: [], env: {}, name: undefined }
+  const plan = await readApp(await openCompose(options, report), options, report)
+  const check = report.problems.map(({ line, path, message }) => `${line} ${path}: ${message}`)
+  return { check, deploy: plan && refusalOf(plan) }
+}
+
+const verdicts = (services: string, files: Readonly<Record<string, string>> = {}): Promise<Verdicts> =>
+  inComposeFolder({ ...files, 'compose.yaml': `name: shop\nservices:\n${services}` }, verdictsIn)
+const one = (keys: string) => `  web:\n    image: x\n    ${keys}\n`
+
+const public_ = readdirSync(join(root, 'tests/compose/apps'))
+it.each(public_)('agree on the public file %s', async (name) => {
+  const { check, deploy } = await verdictsIn(join(root, 'tests/compose/apps', name))
+  // The check also refuses what no plan can have; then there is nothing to deploy.
+  if (deploy !== undefined) expect(check).not.toEqual([])
+  if (check.length === 0) expect(deploy).toBeUndefined()
+})
+
+describe('both accept', () => {
+  it.each([
+    'init: true',
+    'init: false',
+    'hostname: other',
+    'restart: unless-stopped',
+    'cap_drop: [ALL]',
+    'cap_drop: [NET_RAW]\n    cap_add: [CHOWN]',
+    'read_only: true',
+    'volumes: ["/data"]',
+    'user: "1000"',
+  ])('%s', async (keys) => {
+    expect(await verdicts(one(keys))).toEqual({ check: [], deploy: undefined })
+  })
+
+  it('a volume that a service cannot write', async () => {
+    const text = `${one('volumes: ["data:/data:ro"]')}volumes: { data: {} }\n`
+    expect(await verdicts(text)).toEqual({ check: [], deploy: undefined })
+  })
+})
+
+describe('both refuse, the check with the line', () => {
+  it.each<[string, string, string]>([
+    ['restart: on-failure', one('restart: on-failure'), '5 services.web.restart: "on-failure" is not'],
+    ['restart: no', one('restart: "no"'), '5 services.web.restart: '],
+    [
+      'a config',
+      `${one('configs: [c]')}configs: { c: { content: x } }\n`,
+      '5 services.web.configs[0]: Files of an app are not possible yet. Put',
+    ],
+    ['a file beside the Compose file', one('volumes: ["./f:/f"]'), '5 services.web.volumes[0]: '],
+    [
+      'a volume of two services',
+      `  a: { image: x, volumes: ["data:/d"] }\n  b:\n    image: x\n    volumes: ["/own", "data:/d"]\nvolumes: { data: {} }\n`,
+      '6 services.b.volumes[1]: The volume "data" is of a, too',
+    ],
+    [
+      'a wait for completion',
+      `  a: { image: x }\n  b:\n    image: x\n    depends_on:\n      a:\n        condition: service_completed_successfully\n`,
+      'services.b.depends_on.a: b waits until a has completed',
+    ],
+    [
+      'a volume of the kernel',
+      one('volumes: ["/proc/x"]'),
+      '5 services.web.volumes[0]: The folder "/proc/x"',
+    ],
+    ['memory at a folder of the kernel', one('tmpfs: ["/sys"]'), '5 services.web.tmpfs'],
+    [
+      'two services at one path',
+      `  a: { image: x, labels: { dev.selvedge.base-path: /x } }\n  b:\n    image: x\n    environment: { MCM.BASE_API_PATH: /x }\n    ports: ["80:80"]\n`,
+      '/x',
+    ],
+    [
+      'a plan of too many bytes',
+      Array.from(
+        { length: 9 },
+        (_, at) => `  s${at}: { image: x, environment: { X: "${'x'.repeat(30_000)}" } }\n`,
+      ).join(''),
+      'The plan has ',
+    ],
+  ])('%s', async (_, services, expected) => {
+    const { check, deploy } = await verdicts(services, { f: 'x' })
+    expect(check.join('\n')).toContain(expected)
+    expect(deploy).toMatch(/^plan/)
+  })
+})
