@@ -174,6 +174,8 @@ const twins: Readonly<Record<string, string>> = {
   'GET /mcm/v1/apps': 'getApps',
   'POST /mcm/v1/apps': 'deployApp',
   'GET /mcm/v1/apps/{id}': 'getApps',
+  'POST /mcm/v1/apps/{id}/start': 'startApp',
+  'POST /mcm/v1/apps/{id}/stop': 'stopApp',
   'DELETE /mcm/v1/apps/{id}': 'removeApp',
 }
 

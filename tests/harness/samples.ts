@@ -26,9 +26,13 @@ export function sampleOf(method: string, edgeAccessToken: string): object {
     setSecret: { name: 'x', value: 'value of a secret' },
     removeSecret: { name: 'x' },
     deployApp: { plan: samplePlan },
+    startApp: { name: 'x' },
+    stopApp: { name: 'x' },
     removeApp: { name: 'x' },
     deployContainer: { spec: { name: 'x', image: 'x', env: {} } },
   }
-  const byId = /^(?:remove(?!Secret|App)|start|stop|runS)|Logs$|History$/.test(method) ? { id: 'x' } : {}
+  const byId = /^(?:remove(?!Secret|App)|start(?!App)|stop(?!App)|runS)|Logs$|History$/.test(method)
+    ? { id: 'x' }
+    : {}
   return { edgeAccessToken, ...byId, ...samples[method] }
 }

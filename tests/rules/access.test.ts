@@ -37,6 +37,8 @@ const device = {
     'getContainerHistory',
     'deployApp',
     'getApps',
+    'startApp',
+    'stopApp',
     'removeApp',
     'setSecret',
     'getSecrets',
@@ -201,6 +203,8 @@ const fromServices = {
     'stopContainer',
     'removeContainer',
     'deployApp',
+    'startApp',
+    'stopApp',
     'removeApp',
   ],
 }

@@ -1,5 +1,5 @@
 /** An app of two containers on a real Podman: its members find each other by name, and nothing else finds them. */
-import type { AppPlan } from '@selvedge/protocol'
+import type { AppPlan, AppRecord } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cgiImage } from '../../harness/cgi-image.ts'
 import { needs } from '../../harness/installed.ts'
@@ -97,6 +97,17 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
 
   it('continues after a restart of the runtime, and its members still find each other', async () => {
     await services.restart()
+    await expect.poll(() => seen(`db:8080/${page}`)).toBe('version 2')
+  })
+
+  it('stops and starts as one, and stays stopped when the runtime restarts', async () => {
+    const query = { edgeAccessToken: services.token, name: 'pair' }
+    const states = (app: AppRecord) => app.members.map(({ container }) => container?.state)
+    expect(states(await services.runtime().stopApp(query))).toEqual(['stopped', 'stopped'])
+    await services.restart()
+    const [app] = await services.runtime().getApps({ edgeAccessToken: services.token })
+    expect([states(app!), names().filter(Boolean)]).toEqual([['stopped', 'stopped'], []])
+    expect(states(await services.runtime().startApp(query))).toEqual(['running', 'running'])
     await expect.poll(() => seen(`db:8080/${page}`)).toBe('version 2')
   })
 

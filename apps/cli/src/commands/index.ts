@@ -33,6 +33,7 @@ import {
 import { adminStoreCopy } from './admin/store.ts'
 import { adminStoreBackup, adminStoreNoteBackup, adminStoreRestore } from './admin/store-backup.ts'
 import { adminTokenDeveloper, adminTokenList, adminTokenRevoke } from './admin/tokens.ts'
+import { appChanges } from './app/change.ts'
 import { appList } from './app/list.ts'
 import { appRemove } from './app/remove.ts'
 import { call } from './call.ts'
@@ -140,6 +141,7 @@ export const commands: readonly CommandDeclaration[] = [
   containerWait,
   composeCheck,
   appList,
+  ...appChanges,
   appRemove,
   secretSet,
   secretList,

@@ -26,7 +26,7 @@ export interface HandlerParts {
   readonly hmac: Hmac
   readonly images: Images
   readonly containers: Containers
-  readonly apps: Pick<Apps, 'deploy' | 'list' | 'remove'>
+  readonly apps: Omit<Apps, 'forget' | 'get'>
   readonly secrets: ServiceSecrets
   readonly schedules: Pick<Schedules, 'runNow'>
   readonly subscriptions: Subscriptions
@@ -76,6 +76,8 @@ export function createHandlers(parts: HandlerParts): HandlersOf<Methods, Runtime
     getContainerHistory: ({ id }, caller) => containers.history(caller, id),
     deployApp: ({ plan }, caller) => apps.deploy(caller, plan),
     getApps: (_, caller) => apps.list(caller),
+    startApp: ({ name }, caller) => apps.start(caller, name),
+    stopApp: ({ name }, caller) => apps.stop(caller, name),
     removeApp: ({ name }, caller) => apps.remove(caller, name),
     setSecret: ({ name, value, encoding }, caller) => secrets.set(caller, name, value, encoding),
     getSecrets: (_, caller) => secrets.list(caller),

@@ -47,7 +47,7 @@ import type { CallingService, OpenServiceApi, ServiceRequests } from './service-
 export interface Services {
   readonly images: Images
   readonly containers: Containers
-  readonly apps: Pick<Apps, 'deploy' | 'list' | 'get' | 'remove'>
+  readonly apps: Omit<Apps, 'forget'>
   readonly secrets: ServiceSecrets
   readonly schedules: Pick<Schedules, 'runNow'>
   /** What a person should know of the files of the deployments, of paths that were given up, and of secrets. */

@@ -47,14 +47,37 @@ export const getApps = method({
   fromServices: 'yes',
 })
 
+const name = param('name', z.string().regex(appNamePattern), 'the name of an app', 'Name of the app.')
+
+export const startApp = method({
+  name: 'startApp',
+  summary: 'Starts the containers of an app that do not run, in the order of their dependencies.',
+  description: 'If one fails, those that were started stop again.',
+  params: [edgeAccessToken, name],
+  result: appRecord,
+  reasons: [...reasons, 'busy'],
+  access,
+  fromServices: 'MCM.MANAGE',
+  timeoutMs: deployMs,
+})
+
+export const stopApp = method({
+  name: 'stopApp',
+  summary:
+    'Stops all containers of an app, in the reverse order of their dependencies. They stay stopped when the device restarts.',
+  params: [edgeAccessToken, name],
+  result: appRecord,
+  reasons: ['not_found', 'storage_full', 'busy'],
+  access,
+  fromServices: 'MCM.MANAGE',
+  timeoutMs: deployMs,
+})
+
 export const removeApp = method({
   name: 'removeApp',
   summary:
     'Removes an app: all its containers with their storage and volumes, and the secrets that were set for it alone.',
-  params: [
-    edgeAccessToken,
-    param('name', z.string().regex(appNamePattern), 'the name of an app', 'Name of the app.'),
-  ],
+  params: [edgeAccessToken, name],
   result: z.object({ name: z.string() }),
   reasons: ['not_found', 'storage_full', 'engine_unavailable', 'busy'],
   access,

@@ -1,5 +1,5 @@
 /** The local API, method by method. The order here is the order of the reference. */
-import { deployApp, getApps, removeApp } from './apps.ts'
+import { deployApp, getApps, removeApp, startApp, stopApp } from './apps.ts'
 import { associateAccount } from './associate-account.ts'
 import {
   deployContainer,
@@ -56,6 +56,8 @@ export const methods = {
   getContainerHistory,
   deployApp,
   getApps,
+  startApp,
+  stopApp,
   removeApp,
   setSecret,
   getSecrets,

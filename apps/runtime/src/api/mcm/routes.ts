@@ -15,7 +15,7 @@ import { fileNameOf, receiveImage, uploadOf } from './receive-image.ts'
 export interface McmParts {
   readonly images: Images
   readonly containers: Containers
-  readonly apps: Pick<Apps, 'deploy' | 'list' | 'get' | 'remove'>
+  readonly apps: Omit<Apps, 'forget'>
   readonly clock: Clock
 }
 
@@ -133,6 +133,8 @@ function appRoutes(apps: McmParts['apps']): Routes['table'] {
       handle: async ({ owner, request }) => apps.deploy(owner, await readPlan(request)),
     },
     [`GET ${path}/{id}`]: { as: methods.getApps, handle: ({ owner, id }) => apps.get(owner, id) },
+    [`POST ${path}/{id}/start`]: { as: methods.startApp, handle: ({ owner, id }) => apps.start(owner, id) },
+    [`POST ${path}/{id}/stop`]: { as: methods.stopApp, handle: ({ owner, id }) => apps.stop(owner, id) },
     [`DELETE ${path}/{id}`]: { as: methods.removeApp, handle: ({ owner, id }) => apps.remove(owner, id) },
   }
 }

@@ -34,6 +34,18 @@ export interface Apps {
   list(owner: Owner): Promise<AppRecord[]>
   /** @throws RpcError `not_found` */
   get(owner: Owner, name: string): Promise<AppRecord>
+  /**
+   * Starts the members that do not run, in the order of the plan. Resolves when all of them serve.
+   *
+   * @throws RpcError `not_found`; with the member that failed: then the app is as before; StoreError
+   */
+  start(owner: Owner, name: string): Promise<AppRecord>
+  /**
+   * Stops all members, in reverse order; they stay stopped when the device restarts.
+   *
+   * @throws RpcError `not_found`; StoreError
+   */
+  stop(owner: Owner, name: string): Promise<AppRecord>
   /** @throws RpcError `not_found`, `engine_unavailable`; StoreError */
   remove(owner: Owner, name: string): Promise<{ name: string }>
   /** Removes the records of the apps of an account. @throws StoreError */
@@ -43,7 +55,10 @@ export interface Apps {
 export interface AppParts {
   readonly store: AppStore
   readonly deployments: Pick<DeploymentStore, 'value'>
-  readonly containers: Pick<Containers, 'deployTogether' | 'removeTogether' | 'get' | 'usersOfSecret'>
+  readonly containers: Pick<
+    Containers,
+    'deployTogether' | 'removeTogether' | 'startTogether' | 'stopTogether' | 'get' | 'usersOfSecret'
+  >
   readonly secrets: Pick<Secrets, 'remove'>
   readonly engine: JoiningEngine
   readonly clock: Pick<Clock, 'now'>
@@ -65,11 +80,17 @@ export function createApps(parts: AppParts): Apps {
           app.current && isOwnedBy(app, owner) ? [recordOf(parts, app, app.current)] : [],
         ),
       ),
-    async get(owner, name) {
-      const { app } = present(store, owner, name)
-      if (app.current) return recordOf(parts, app, app.current)
-      throw new RpcError('not_found', `the app ${JSON.stringify(name)} is being deployed for the first time`)
-    },
+    get: (owner, name) => get(parts, owner, name),
+    start: (owner, name) =>
+      inTurn(owner, name, async () => {
+        await parts.containers.startTogether(owner, membersOf(store, owner, name), 'startApp')
+        return get(parts, owner, name)
+      }),
+    stop: (owner, name) =>
+      inTurn(owner, name, async () => {
+        await parts.containers.stopTogether(owner, membersOf(store, owner, name).toReversed(), 'stopApp')
+        return get(parts, owner, name)
+      }),
     remove: (owner, name) => inTurn(owner, name, () => remove(parts, owner, name)),
     async forget(accountId) {
       if (Object.keys(store.value).some((key) => isKeyOf(key, accountId)))
@@ -121,6 +142,18 @@ function present(
   if (app) return { key, app }
   throw new RpcError('not_found', `there is no app ${JSON.stringify(name)} of client ${owner.client_id}`)
 }
+
+async function get(parts: AppParts, owner: Owner, name: string): Promise<AppRecord> {
+  const { app } = present(parts.store, owner, name)
+  if (app.current) return recordOf(parts, app, app.current)
+  throw new RpcError('not_found', `the app ${JSON.stringify(name)} is being deployed for the first time`)
+}
+
+/** Names of the containers of an app, in the order of their start. @throws RpcError `not_found` */
+const membersOf = (store: Pick<AppStore, 'value'>, owner: Owner, name: string): string[] =>
+  (present(store, owner, name).app.current?.members ?? []).map(({ service }) =>
+    appContainerName(name, service),
+  )
 
 /**
  * @param key of the app
@@ -178,8 +211,8 @@ async function deploy(parts: AppParts, owner: Owner, plan: AppPlan): Promise<App
 async function remove(parts: AppParts, owner: Owner, name: string): Promise<{ name: string }> {
   const { store, deployments, containers } = parts
   const { key, app } = present(store, owner, name)
-  const { members = [], secrets = [] } = app.current ?? {}
-  const names = members.map(({ service }) => appContainerName(name, service)).toReversed()
+  const { secrets = [] } = app.current ?? {}
+  const names = membersOf(store, owner, name).toReversed()
   const [outcome] = await Promise.allSettled([containers.removeTogether(owner, names, 'removeApp')])
   // What was removed is removed, even if its data is still there: the next start of the runtime removes that.
   const isGone = names.every((each) => !Object.hasOwn(deployments.value.containers, keyOf(owner, each)))

@@ -58,6 +58,12 @@ export interface History {
     make: (container: StoredContainer) => StoredContainer,
     happened: HistoryItem,
   ): Promise<void>
+  /**
+   * Changes several containers in one change of the document.
+   *
+   * @throws as `change`; then nothing is changed
+   */
+  changeAll(changes: readonly Changed[]): Promise<void>
   /** What the runtime did by itself. @param last lines of the container's log */
   report(key: string, happening: Happening, last: readonly LogLine[]): void
   /** Oldest first; undefined for a container that never was. */
@@ -70,6 +76,14 @@ interface Made {
   readonly container: StoredContainer
   /** Of its image. */
   readonly content: Content
+  readonly happened: HistoryItem
+}
+
+/** A container that is changed with others. */
+export interface Changed {
+  readonly key: string
+  /** As of `change`. */
+  readonly make: (container: StoredContainer) => StoredContainer
   readonly happened: HistoryItem
 }
 
@@ -119,6 +133,23 @@ function putAll(paths: PathOwners, ...[made, removed, expect]: Parameters<Histor
   })
 }
 
+function changed({ containers }: Deployments, { key, make }: Changed): StoredContainer {
+  const container = containers[key]
+  if (container) return make(container)
+  throw new RpcError('not_found', 'the container was removed meanwhile')
+}
+
+async function changeAll(
+  paths: PathOwners,
+  { value: present }: Pick<DeploymentStore, 'value'>,
+  changes: readonly Changed[],
+): Promise<void> {
+  const next = new Map(changes.map((each) => [each.key, changed(present, each)]))
+  await paths.change(next, (value) =>
+    changes.reduce((all, each) => withContainer(all, each.key, changed(all, each), each.happened, {}), value),
+  )
+}
+
 /** Lines of the log of a container in which its last words are searched. */
 export const linesOfReason = 30
 
@@ -163,16 +194,8 @@ export function createHistory(parts: {
     item,
     putAll: (made, removed, expect) => putAll(paths, made, removed, expect),
     put: (key, content, make, happened) => write(key, make, happened, { [content.config.digest]: content }),
-    change: (key, make, happened) =>
-      write(
-        key,
-        ({ containers }) => {
-          const container = containers[key]
-          if (container) return make(container)
-          throw new RpcError('not_found', 'the container was removed meanwhile')
-        },
-        happened,
-      ),
+    changeAll: (changes) => changeAll(paths, store, changes),
+    change: (key, make, happened) => changeAll(paths, store, [{ key, make, happened }]),
     report(key, { event, rule, detail, failed, restart }, last) {
       const reason = redactText([detail, ...lastWords(detail, last)].join(separator)).slice(0, maxReason)
       const happened = item(event, rule, reason)

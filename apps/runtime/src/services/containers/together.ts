@@ -6,10 +6,13 @@ import { type ContainerSpec, RpcError } from '@selvedge/protocol'
 import { inBackground } from '@selvedge/service-kit/safely'
 import { type Deployments, withImageUsed, without } from '../deployments/deployments.ts'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
+import { separator } from '../engines/last-output.ts'
 import type { ChangeParts } from './changes.ts'
 import { contentsOf, type Deployment, type DeploySteps, recordFailure, switchTo } from './deploy.ts'
 import type { Entry } from './entries.ts'
+import { lastWords, linesOfReason } from './history.ts'
 import type { Running } from './instances.ts'
+import { expectOfAccount } from './owned.ts'
 import type { Service } from './service.ts'
 
 /** Containers that are deployed together. */
@@ -46,6 +49,20 @@ export interface Together {
    * @throws StoreError: then nothing is removed; RpcError if data is left, which is removed at the next start of the runtime
    */
   removeTogether(owner: Owner, names: readonly string[], rule: string): Promise<void>
+  /**
+   * Starts those of the containers that do not run, one after the other. They stay started when the device restarts.
+   *
+   * @param names in the order of their start; names without a container are left out
+   * @throws RpcError with the name of the container that failed: then those that were started stop again; StoreError
+   */
+  startTogether(owner: Owner, names: readonly string[], rule: string): Promise<void>
+  /**
+   * Stops containers, one after the other. They stay stopped when the device restarts.
+   *
+   * @param names in the order in which they stop; names without a container are left out
+   * @throws StoreError: then nothing is stopped
+   */
+  stopTogether(owner: Owner, names: readonly string[], rule: string): Promise<void>
 }
 
 /** A container that was started and does not serve yet. */
@@ -68,7 +85,25 @@ interface Context extends ChangeParts {
 export function createTogether(parts: ChangeParts, steps: DeploySteps): Together {
   const context: Context = { ...parts, steps }
   const { store } = parts
+  /** Changes those of the containers that are there. */
+  const inTurnsOf = (
+    owner: Owner,
+    names: readonly string[],
+    work: (keys: readonly string[], entries: EntriesByKey) => Promise<void>,
+  ): Promise<void> => {
+    const all = names.map((name) => keyOf(owner, name))
+    return inTurns(context, all, (entries) =>
+      work(
+        all.filter((key) => store.value.containers[key]),
+        entries,
+      ),
+    )
+  }
   return {
+    startTogether: (owner, names, rule) =>
+      inTurnsOf(owner, names, (keys, entries) => startAll(context, owner, keys, rule, entries)),
+    stopTogether: (owner, names, rule) =>
+      inTurnsOf(owner, names, (keys, entries) => stopAll(context, owner, keys, rule, entries)),
     deployTogether: (owner, group) => {
       const keys = [...group.specs.map(({ name }) => name), ...group.removed].map((name) =>
         keyOf(owner, name),
@@ -79,14 +114,7 @@ export function createTogether(parts: ChangeParts, steps: DeploySteps): Together
       })
     },
     removeTogether: (owner, names, rule) =>
-      inTurns(
-        context,
-        names.map((name) => keyOf(owner, name)),
-        (entries) => {
-          const keys = names.map((name) => keyOf(owner, name)).filter((key) => store.value.containers[key])
-          return removeAll(context, owner, keys, rule, entries)
-        },
-      ),
+      inTurnsOf(owner, names, (keys, entries) => removeAll(context, owner, keys, rule, entries)),
   }
 }
 
@@ -144,6 +172,87 @@ async function removeAll(
   context.onChange()
   const failure = await clear(context, keys, data, entries)
   if (failure !== undefined) throw failure
+}
+
+async function stopAll(
+  { history, onChange }: Context,
+  owner: Owner,
+  keys: readonly string[],
+  rule: string,
+  entries: EntriesByKey,
+): Promise<void> {
+  if (keys.length === 0) return
+  const happened = history.item('stopped', rule, '', owner)
+  await history.changeAll(
+    keys.map((key) => ({
+      key,
+      happened,
+      make: (container) => ({ ...container, wanted: 'stopped' as const, failed: null }),
+    })),
+  )
+  onChange()
+  for (const key of keys) await entries.get(key)?.service?.stop()
+}
+
+/** A container that was started again, and does not serve yet. */
+interface Started {
+  readonly key: string
+  readonly service: Service
+  readonly running: Running
+}
+
+async function startAll(
+  context: Context,
+  owner: Owner,
+  keys: readonly string[],
+  rule: string,
+  entries: EntriesByKey,
+): Promise<void> {
+  const { store, history, accountId, onChange } = context
+  const started: Started[] = []
+  try {
+    for (const key of keys) {
+      const one = await startOne(context, key, entries.get(key)!)
+      if (one) started.push(one)
+    }
+    if (started.length === 0) return
+    await history.changeAll(
+      started.map(({ key }) => ({
+        key,
+        happened: history.item('started', rule, `revision ${store.value.containers[key]!.revision}`, owner),
+        make: (container) => {
+          expectOfAccount(container, accountId())
+          return { ...container, wanted: 'running' as const, failed: null }
+        },
+      })),
+    )
+  } catch (cause) {
+    for (const { service, running } of started.toReversed()) await service.discard(running)
+    throw cause
+  }
+  for (const { service, running } of started) await service.switchTo(running)
+  onChange()
+}
+
+/** @returns undefined for a container that runs */
+async function startOne(
+  { store, entries: all, accountId }: Context,
+  key: string,
+  entry: Entry,
+): Promise<Started | undefined> {
+  const container = store.value.containers[key]!
+  expectOfAccount(container, accountId())
+  const service = all.serviceOf(key, container)
+  if (service.running()) return undefined
+  try {
+    return { key, service, running: await service.prepare(all.planOf(key, container)) }
+  } catch (cause) {
+    const { reason, message, hint } = cause as RpcError
+    const detail = entry.mask.hide(message)
+    const last = lastWords(detail, entry.log.tail(linesOfReason))
+    const words = last.length > 0 ? `Its last lines: ${last.join(separator)}` : hint
+    throw named(container.name, new RpcError(reason ?? 'container_failed', detail, { cause, hint: words }))
+  }
 }
 
 /** What a group changes. */
