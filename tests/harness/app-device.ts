@@ -16,6 +16,7 @@ import { keyOf, type Owner } from '../../apps/runtime/src/services/deployments/o
 import type { Ending, Engine, Instance, Plan } from '../../apps/runtime/src/services/engines/engine.ts'
 import { readGrantedPorts } from '../../apps/runtime/src/services/grants/network-grants.ts'
 import { createPorts } from '../../apps/runtime/src/services/ports/ports.ts'
+import { openSecrets } from '../../apps/runtime/src/services/secrets/secrets.ts'
 
 export const own: Owner = { account_id: 'a', client_id: 'c' }
 export const neighbour: Owner = { account_id: 'a', client_id: 'd' }
@@ -174,8 +175,8 @@ async function openDocuments(folder: string, seen: Seen) {
         [own, neighbour].flatMap((owner) => names.map((name) => [keyOf(owner, name), imageOf(owner, name)])),
       ),
     }))
-  await recoverApps(stored, deployments.value)
-  return { deployments, heldPaths, stored }
+  const left = await recoverApps(stored, deployments.value)
+  return { deployments, heldPaths, stored, left }
 }
 
 type Documents = Awaited<ReturnType<typeof openDocuments>>
@@ -230,14 +231,11 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
   const { deployments, heldPaths, stored } = documents
   const engine = createEngine(seen)
   const removedSecrets: string[] = []
-  const secrets = {
-    expectSet: () => undefined,
-    open: () => [],
-    forget: async () => undefined,
-    remove: async (_: Owner, name: string) => {
-      removedSecrets.push(name)
-      return { name }
-    },
+  const secrets = await openSecrets(folder, createFakeClock())
+  const remove = secrets.remove
+  secrets.remove = async (owner, name, expectUnused) => {
+    removedSecrets.push(name)
+    return remove(owner, name, expectUnused)
   }
   const containers = createDeviceContainers(documents, engine, seen, secrets)
   await containers.resume()
@@ -249,6 +247,7 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     engine,
     clock: createFakeClock(),
   })
+  await apps.dropSecrets(documents.left)
   return {
     folder,
     seen,
@@ -257,6 +256,7 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     stored,
     deployments,
     removedSecrets,
+    secrets,
     /** Names, revisions and variables of the containers in the document. */
     containersIn: () =>
       Object.fromEntries(
@@ -268,7 +268,7 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     async close(isLast = true) {
       seen.aroundWrite = (write) => write()
       await containers.close(false)
-      await Promise.all([deployments.close(), heldPaths.close(), stored.close()])
+      await Promise.all([deployments.close(), heldPaths.close(), stored.close(), secrets.close()])
       if (isLast) rmSync(folder, { recursive: true })
     },
   }

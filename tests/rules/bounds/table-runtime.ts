@@ -459,9 +459,6 @@ export const runtime: Bounds = {
       '`apps.ts: remove` and `apps.ts: forget`, when the account leaves',
     ),
   },
-  'apps/runtime/src/services/apps/members.ts': {
-    'volumesOf.used': passing('`plan.ts: appPlanLimits.volumes`'),
-  },
   'apps/runtime/src/services/engines/oci/outbound/members.ts': {
     'inOrder.joined.last': own('one promise: the last change'),
     'open.joined.opened': lasting(

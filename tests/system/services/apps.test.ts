@@ -111,6 +111,50 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
     await expect.poll(() => seen(`db:8080/${page}`)).toBe('version 2')
   })
 
+  it('a member has the host name, capabilities, volumes and secrets of the plan', async () => {
+    const query = { edgeAccessToken: services.token, name: 'one' }
+    const only: AppPlan['services'][number] = {
+      ...member('only', {}),
+      hostname: 'chosen.host',
+      networks: [],
+      dropCapabilities: ['ALL'],
+      addCapabilities: ['CHOWN'],
+      volumes: [
+        { volume: 'fixed', target: '/fixed', isReadOnly: true },
+        { volume: 'data', target: '/data', isReadOnly: false },
+      ],
+      secrets: [{ secret: 'key', file: 'key' }],
+    }
+    const deployOne = (service: typeof only, value: string) =>
+      services.runtime().deployApp({
+        edgeAccessToken: services.token,
+        plan: {
+          ...{ name: 'one', services: [service], networks: [], configs: [] },
+          volumes: [{ name: 'fixed' }, { name: 'data' }],
+          secrets: [{ name: 'key', from: 'environment', variable: 'KEY' }],
+        },
+        secrets: [{ name: 'key', value: Buffer.from(value).toString('base64') }],
+      })
+    await deployOne(only, 'hidden')
+    const [name] = names().filter((each) => each.includes('one-only') || !each.includes('pair'))
+    const [found] = JSON.parse(podman.run('inspect', name!)) as [
+      {
+        Config: { Hostname: string }
+        EffectiveCaps: string[]
+        Mounts: { Destination: string; RW: boolean }[]
+      },
+    ]
+    const isWritable = (path: string) => found.Mounts.find((each) => each.Destination === path)?.RW
+    expect([found.Config.Hostname, found.EffectiveCaps]).toEqual(['chosen.host', ['CAP_CHOWN']])
+    expect([isWritable('/fixed'), isWritable('/data')]).toEqual([false, true])
+    expect(podman.run('exec', name!, '/bin/busybox', 'cat', '/run/secrets/key')).toBe('hidden')
+    const failing = { ...only, env: { 'MCM.COMMAND': '["/bin/busybox","false"]' } }
+    await expect(deployOne(failing, 'other')).rejects.toMatchObject({ reason: 'container_failed' })
+    expect(await services.runtime().getSecrets({ edgeAccessToken: services.token })).toHaveLength(1)
+    await services.runtime().removeApp(query)
+    expect(await services.runtime().getSecrets({ edgeAccessToken: services.token })).toEqual([])
+  })
+
   it('is removed with all its containers', async () => {
     await services.runtime().removeApp({ edgeAccessToken: services.token, name: 'pair' })
     expect(await services.runtime().getApps({ edgeAccessToken: services.token })).toEqual([])

@@ -1,10 +1,10 @@
 /** The values of the secrets of an app that come from files of its folder, or from variables. */
-import { type AppPlan, appSecretName, maxSecretBytes } from '@selvedge/protocol'
+import { type AppPlan, maxSecretBytes } from '@selvedge/protocol'
 import { UsageError } from '../failure.ts'
 import { FileRefusal } from './folder-files.ts'
 import type { Opened } from './open-compose.ts'
 
-/** A secret of the project, with its value. */
+/** A secret of the app, with its value. */
 interface SecretValue {
   readonly name: string
   readonly value: Buffer
@@ -12,11 +12,11 @@ interface SecretValue {
 
 /** @throws UsageError for a value that is missing or too long */
 export const readSecretValues = (
-  { name: app, secrets }: AppPlan,
+  { secrets }: AppPlan,
   opened: Pick<Opened, 'files' | 'folder' | 'variable'>,
 ): SecretValue[] =>
   secrets.flatMap((secret) =>
-    secret.from === 'project' ? [] : [{ name: appSecretName(app, secret), value: readValue(secret, opened) }],
+    secret.from === 'project' ? [] : [{ name: secret.name, value: readValue(secret, opened) }],
   )
 
 function readValue(

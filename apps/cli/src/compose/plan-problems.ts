@@ -34,9 +34,16 @@ export function reportPlanProblems(plan: AppPlan, drafts: ReadonlyMap<string, Dr
   for (const problem of problems) {
     const { tree, path } = placeOf(problem.path, plan, drafts) ?? root
     // What the reader of the key found there says more about the file.
-    if (known.has(path)) continue
+    if (known.has(path) || (known.size > 0 && isUnread(problem, plan))) continue
     root.report.problem(tree.place, path, sentence(problem, plan))
   }
+}
+
+/** Whether a service has a secret that the plan has not: the file has a problem where it declares that secret. */
+function isUnread({ path: [kind, index, field, item] }: AppProblem, plan: AppPlan): boolean {
+  if (kind !== 'services' || field !== 'secrets') return false
+  const used = plan.services[Number(index)]!.secrets[Number(item)]!
+  return !plan.secrets.some(({ name }) => name === used.secret)
 }
 
 /** Where the value of a plan comes from; undefined for the file itself. */

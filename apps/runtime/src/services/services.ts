@@ -47,7 +47,7 @@ import type { CallingService, OpenServiceApi, ServiceRequests } from './service-
 export interface Services {
   readonly images: Images
   readonly containers: Containers
-  readonly apps: Omit<Apps, 'forget'>
+  readonly apps: Omit<Apps, 'forget' | 'dropSecrets'>
   readonly secrets: ServiceSecrets
   readonly schedules: Pick<Schedules, 'runNow'>
   /** What a person should know of the files of the deployments, of paths that were given up, and of secrets. */
@@ -87,7 +87,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const accountId = () => device.state.value.accountId
   const documents = await openDocuments(device)
   const { deployments: store, apps: storedApps, heldPaths, secrets, schedules: handled } = documents
-  await recoverApps(storedApps, store.value)
+  const leftSecrets = await recoverApps(storedApps, store.value)
   const blobs = await openBlobs(join(folder, 'images'))
   const engines = createEngines(config, device, blobs)
   const showFailed = createFailedNotice(store, notices, accountId)
@@ -126,6 +126,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const apps = createApps({
     ...{ store: storedApps, deployments: store, containers, secrets, engine: engines.oci, clock },
   })
+  await apps.dropSecrets(leftSecrets)
   for (const each of [routes, ports, schedules]) each.follow(containers)
   presence.serve(containers, () => workingEngines(engines))
   device.onAccountChange(() => followAccount(images, containers))

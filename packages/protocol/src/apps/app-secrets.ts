@@ -8,5 +8,8 @@ import type { AppPlan } from './plan.ts'
 export const appSecretName = (app: string, secret: AppPlan['secrets'][number]): string =>
   secret.from === 'project' ? secret.secret : `${app}.${secret.name}`
 
+/** Hexadecimal digits that the runtime adds to the name of a secret for each value that a deployment brings along. */
+export const appSecretVersionDigits = 12
+
 /** Name of the container of a member: it is an ordinary container of the project. */
 export const appContainerName = (app: string, service: string): string => `${app}-${service}`

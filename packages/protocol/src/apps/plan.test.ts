@@ -81,6 +81,7 @@ it('knows which settings of containers are valid', () => {
   expect(expectedOfSetting('constructor', 'x')).toContain('a setting of this runtime')
 })
 
-it('no method makes the runtime parse more than 256 KiB for an unknown caller', () => {
+it('a plan within its limit of bytes fits into a request, and no method makes the runtime parse more for an unknown caller', () => {
+  expect(appPlanLimits.planBytes).toBeLessThan(maxBodyBytesOf(methods.deployApp))
   expect(Math.max(...Object.values(methods).map(maxBodyBytesOf))).toBe(256 * 1024)
 })

@@ -8,7 +8,7 @@ import { isReservedFolder } from '../mcm/settings/files.ts'
 import { secretNamePattern } from '../mcm/settings/secrets.ts'
 import { containerCapabilities, containerSettings } from '../mcm/settings.ts'
 import type { ContainerSpec } from '../methods/containers.ts'
-import { appContainerName, appSecretName } from './app-secrets.ts'
+import { appContainerName, appSecretName, appSecretVersionDigits } from './app-secrets.ts'
 import { type AppPlan, type AppService, appPlanLimits, expectedOfSetting } from './plan.ts'
 
 /** Something that the runtime cannot do. */
@@ -41,6 +41,8 @@ export interface PlanReaderOptions {
   readonly sha256: (text: string) => string
   /** Platform of the device, such as `linux/arm64`; undefined where it is not known: then every one is accepted. */
   readonly platform: string | undefined
+  /** Names under which secrets of the plan are stored, where these differ from {@link appSecretName}. */
+  readonly secretNames?: ReadonlyMap<string, string>
 }
 
 type AddProblem = (path: AppProblem['path'], why: string, hint: string) => void
@@ -350,22 +352,30 @@ function volumesOf(context: Context, service: AppService, path: AppProblem['path
   })
 }
 
-function secretsOf({ plan, add }: Context, service: AppService, path: AppProblem['path']): readonly string[] {
+function secretsOf(
+  { plan, add, secretNames }: Context,
+  service: AppService,
+  path: AppProblem['path'],
+): readonly string[] {
   return service.secrets.map(({ secret, file }, at) => {
     const where = [...path, 'secrets', at]
     const found = plan.secrets.find((each) => each.name === secret)
     const name = found ? appSecretName(plan.name, found) : secret
     if (!found)
       add(where, `the app has no secret ${JSON.stringify(secret)}`, 'Add it to the secrets of the app.')
-    else if (!secretNamePattern.test(name))
+    else if (!secretNamePattern.test(longestName(found, name)))
       add(
         where,
         `${JSON.stringify(name)} is too long for the name of a secret`,
         'Shorten the name of the app or of the secret.',
       )
-    return `${name}:/run/secrets/${file}`
+    return `${secretNames?.get(secret) ?? name}:/run/secrets/${file}`
   })
 }
+
+/** With a version, which only the device knows. */
+const longestName = ({ from }: AppPlan['secrets'][number], name: string): string =>
+  from === 'project' ? name : `${name}.${'0'.repeat(appSecretVersionDigits)}`
 
 /** Settings that single members of a plan become. */
 function settingsOf({

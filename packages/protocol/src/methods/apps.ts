@@ -1,13 +1,24 @@
 import * as z from 'zod'
-import { appNamePattern, appPlan } from '../apps/plan.ts'
+import { appNamePattern, appPartPattern, appPlan, appPlanLimits } from '../apps/plan.ts'
 import { appRecord } from '../apps/records.ts'
 import { method, param } from './method.ts'
+import { maxSecretBytes } from './secrets.ts'
 import { edgeAccessToken } from './values.ts'
 
 const access = { caller: 'token', token: 'associated', scope: 'edge:mcm' } as const
 
 /** Bytes of a request with a plan at most: as many as any other call may make the runtime parse before it knows the caller. */
 export const maxAppBodyBytes = 256 * 1024
+
+/** The value of a secret that a deployment brings along. */
+const appSecretValue = z.strictObject({
+  name: z.string().regex(appPartPattern),
+  value: z
+    .string()
+    .regex(/^[A-Za-z0-9+/]+={0,2}$/)
+    .min(4)
+    .max(Math.ceil(maxSecretBytes / 3) * 4),
+})
 
 /** Why a start of a member fails. */
 const reasons = ['not_found', 'container_failed', 'engine_unavailable', 'storage_full'] as const
@@ -19,7 +30,7 @@ export const deployApp = method({
   name: 'deployApp',
   summary: 'Runs several containers as one app, or replaces a running app with a new version.',
   description:
-    'Every member is checked before the first one starts. Members that changed start in the order of the plan, each when those before it are healthy. All of them serve from one moment on: if one fails, the former version of the app continues. Images and secrets have to be on the device before. Members that are not in the plan any more are removed with their data.',
+    'Every member is checked before the first one starts. Members that changed start in the order of the plan, each when those before it are healthy. All of them serve from one moment on: if one fails, the former version of the app continues. Images, and secrets without a value in the call, have to be on the device before. Values of the call are of no use to the former version, and are removed if the deployment fails. Members that are not in the plan any more are removed with their data.',
   params: [
     edgeAccessToken,
     param(
@@ -27,6 +38,16 @@ export const deployApp = method({
       appPlan,
       'a plan of an app; `selvedge compose check --json` makes one from a Compose file',
       'The whole app.',
+    ),
+    param(
+      'secrets',
+      z
+        .array(appSecretValue)
+        .max(appPlanLimits.secrets)
+        .refine((all) => new Set(all.map(({ name }) => name)).size === all.length)
+        .optional(),
+      `a list of { "name": of a secret of the plan, "value": base64 of 1 to ${maxSecretBytes} bytes }, each name once`,
+      'Values of secrets of the plan that come from files and variables. A secret without a value keeps the one of the release before, else it is the secret `<app>.<name>` of the project.',
     ),
   ],
   result: appRecord,

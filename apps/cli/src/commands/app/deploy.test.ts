@@ -12,12 +12,14 @@ let folder: string
 let called: unknown[][]
 let present: ImageRecord[]
 let sent: AppPlan | undefined
+let values: { readonly name: string; readonly value: string }[]
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'app-deploy-'))
   called = []
   present = []
   sent = undefined
+  values = []
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
@@ -33,10 +35,9 @@ const context = () =>
         called.push(['deployImage', source, name])
         return { name } as ImageRecord
       },
-      setSecret: async ({ name, value }: { name: string; value: string }) =>
-        void called.push(['setSecret', name, Buffer.from(value, 'base64').toString()]),
-      deployApp: async ({ plan }: { plan: AppPlan }) => {
+      deployApp: async ({ plan, secrets = [] }: { plan: AppPlan; secrets?: typeof values }) => {
         called.push(['deployApp', plan.services.map(({ image }) => image)])
+        values = secrets
         sent = plan
         return { id: 'c-shop' } as AppRecord
       },
@@ -53,7 +54,7 @@ const deploy = (text: string, more: { name?: string; envFiles?: string[] } = {})
   return deployCompose(context(), { path, profiles: [], envFiles: [], name: 'shop', ...more }, token)
 }
 
-it('fetches images, sets secrets, and deploys the app, in this order', async () => {
+it('fetches images, and deploys the app with the values of its secrets', async () => {
   writeFileSync(join(folder, 'password'), 'hidden')
   writeFileSync(join(folder, '.env'), 'SELVEDGE_TEST_APP_KEY=key')
   await deploy(`
@@ -71,11 +72,13 @@ secrets:
     ['deployImage', 'redis:7', 'redis-7'],
     ['deployImage', 'redis:6', 'redis-6'],
     ['deployImage', 'postgres:16', 'postgres-16'],
-    ['setSecret', 'shop.password', 'hidden'],
-    ['setSecret', 'shop.key', 'key'],
     ['deployApp', ['redis-7', 'redis-6', 'postgres-16']],
   ])
   expect(appPlan.safeParse(sent).success).toBe(true)
+  expect(values.map(({ name, value }) => [name, Buffer.from(value, 'base64').toString()])).toEqual([
+    ['password', 'hidden'],
+    ['key', 'key'],
+  ])
   expect(JSON.stringify(sent)).not.toContain('hidden')
 })
 
@@ -119,6 +122,15 @@ it('deploys nothing where an image is missing that must not be fetched', async (
   const text = 'services:\n  web: { image: nothing, pull_policy: never }\n'
   await expect(deploy(text)).rejects.toThrow('the device has no image nothing')
   expect(called).toEqual([['token'], ['getImages']])
+})
+
+it('sends nothing if the values of secrets are too large for one request', async () => {
+  const names = Array.from({ length: 4 }, (_, at) => `s${at}`)
+  for (const name of names) writeFileSync(join(folder, name), 'x'.repeat(65_000))
+  const secrets = names.map((name) => `  ${name}: { file: ./${name} }\n`).join('')
+  const text = `services:\n  web: { image: x, secrets: [${names.join(', ')}] }\nsecrets:\n${secrets}`
+  await expect(deploy(text)).rejects.toThrow('bytes with the values of its secrets; the limit is 245760')
+  expect(called).toEqual([])
 })
 
 it('reads no secret through a link that leads out of the folder', async () => {

@@ -1,5 +1,5 @@
 /** Deploys the app that a Compose file describes: images and secrets first, then all containers as one. */
-import type { AppPlan, AppRecord, ImageRecord } from '@selvedge/protocol'
+import { type AppPlan, type AppRecord, type ImageRecord, maxAppBodyBytes } from '@selvedge/protocol'
 import { readSecretValues } from '../../compose/app-secrets.ts'
 import { type Checked, readCompose } from '../../compose/check-compose.ts'
 import { imageNameOf, imageOnDevice } from '../../compose/device-images.ts'
@@ -35,20 +35,35 @@ export async function deployCompose(
     name: choice.name,
   })
   const plan = expectValid(checked, choice.path)
-  const secrets = readSecretValues(plan, opened!)
+  const secrets = readSecretValues(plan, opened!).map(({ name, value }) => ({
+    name,
+    value: value.toString('base64'),
+  }))
+  expectRoomFor(plan, secrets)
   const edgeAccessToken = await token()
   const images = await findImages(context, edgeAccessToken, plan)
-  for (const { name, value } of secrets)
-    await context.runtime.setSecret({
-      edgeAccessToken,
-      name,
-      value: value.toString('base64'),
-      encoding: 'base64',
-    })
   const services = plan.services.map((each) => ({ ...each, image: images.get(each.image)! }))
-  const deployed = context.runtime.deployApp({ edgeAccessToken, plan: { ...plan, services } })
+  const deployed = context.runtime.deployApp({
+    edgeAccessToken,
+    plan: { ...plan, services },
+    ...(secrets.length > 0 && { secrets }),
+  })
   const count = services.length === 1 ? '1 container' : `${services.length} containers`
   return spinning(context.terminal, `starting ${plan.name}: ${count}`, deployed)
+}
+
+/** Bytes of a request beside the plan and the values: the token, names, and names of images. */
+const besideBytes = 16 * 1024
+
+function expectRoomFor(plan: AppPlan, secrets: readonly { readonly value: string }[]): void {
+  const bytes = Buffer.byteLength(JSON.stringify([plan, secrets]))
+  const most = maxAppBodyBytes - besideBytes
+  if (secrets.length > 0 && bytes > most)
+    throw new UsageError(
+      `The app has ${bytes} bytes with the values of its secrets; the limit is ${most}.`,
+      'Set large values with "selvedge secret set", and write "external: true" for them.',
+      exitCodes.failed,
+    )
 }
 
 function expectValid({ plan, problems, moreProblems }: Checked, path: string): AppPlan {

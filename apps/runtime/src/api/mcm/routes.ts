@@ -15,7 +15,7 @@ import { fileNameOf, receiveImage, uploadOf } from './receive-image.ts'
 export interface McmParts {
   readonly images: Images
   readonly containers: Containers
-  readonly apps: Omit<Apps, 'forget'>
+  readonly apps: Omit<Apps, 'forget' | 'dropSecrets'>
   readonly clock: Clock
 }
 

@@ -121,6 +121,29 @@ describe('a member that fails', () => {
     expect(await device.apps.deploy(own, second)).toMatchObject({ revision: 2, note: null })
   })
 
+  it('is named with its reason and the last lines of its log', async () => {
+    device.seen.whileStarting = async ({ key, log }) => {
+      if (!key.endsWith('/shop-web')) return
+      log('stderr', 'cannot open /data')
+      throw new Error('it exited with code 1')
+    }
+    expect(await failureOf(device.apps.deploy(own, first))).toMatchObject({
+      message: 'shop-web: it exited with code 1',
+      hint: expect.stringContaining('Its last lines: cannot open /data'),
+    })
+    device.seen.whileStarting = async () => undefined
+    await device.apps.deploy(own, first)
+    await device.apps.stop(own, 'shop')
+    device.seen.whileStarting = async ({ log }) => {
+      log('stdout', 'no route')
+      throw new Error('it exited with code 2')
+    }
+    expect(await failureOf(device.apps.start(own, 'shop'))).toMatchObject({
+      message: 'shop-db: it exited with code 2',
+      hint: expect.stringContaining('Its last lines: no route'),
+    })
+  })
+
   it('leaves nothing of an app that was not there before', async () => {
     failing('shop-web')
     expect(await failureOf(device.apps.deploy(own, first))).toMatchObject({
@@ -204,6 +227,83 @@ describe('the containers of an app', () => {
     const reasons = await Promise.all(wanted.map((each) => reasonOf(() => device.apps.deploy(own, each))))
     expect(reasons.toSorted()).toEqual(['accepted', 'conflict'])
     expect([Object.keys(device.stored.value).length, device.containersIn()]).toEqual([1, { 'a-b-c': 'i r1' }])
+  })
+})
+
+describe('values of secrets', () => {
+  const password = { name: 'password', from: 'environment', variable: 'X' } as const
+  const using = (more = {}) =>
+    plan('shop', [service('db', { secrets: [{ secret: 'password', file: 'password' }], ...more })], {
+      secrets: [password],
+    })
+  const valueAs = (text: string) => [{ name: 'password', value: Buffer.from(text).toString('base64') }]
+  /** Stored secrets of the project, with their values. */
+  const stored = () =>
+    device.secrets.list(own).map(({ name }) => {
+      const [secret] = device.secrets.open({ accountId: 'a', clientId: 'c' }, [{ name, file: undefined }])
+      return [name.replace(/[0-9a-f]{12}$/, 'version'), secret!.value.toString()]
+    })
+
+  it('are stored under a name of their own, and replaced by those of the next release', async () => {
+    await device.apps.deploy(own, using(), valueAs('one'))
+    expect(stored()).toEqual([['shop.password.version', 'one']])
+    expect(device.seen.started).toEqual(['shop-db'])
+    await device.apps.deploy(own, using(), valueAs('one'))
+    expect(device.seen.started).toEqual(['shop-db'])
+    await device.apps.deploy(own, using(), valueAs('two'))
+    expect(device.seen.started).toEqual(['shop-db', 'shop-db'])
+    expect(stored()).toEqual([['shop.password.version', 'two']])
+    await device.apps.deploy(own, using({ image: 'j' }))
+    expect(stored()).toEqual([['shop.password.version', 'two']])
+    await device.apps.remove(own, 'shop')
+    expect(stored()).toEqual([])
+  })
+
+  it('of a deployment that fails are removed, and the former release keeps its own', async () => {
+    failing('shop-db')
+    await failureOf(device.apps.deploy(own, using(), valueAs('none')))
+    expect(stored()).toEqual([])
+    device.seen.whileStarting = async () => undefined
+    await device.apps.deploy(own, using(), valueAs('one'))
+    failing('shop-db')
+    await failureOf(device.apps.deploy(own, using(), valueAs('two')))
+    expect(stored()).toEqual([['shop.password.version', 'one']])
+    device.seen.missingForNames = 'no names'
+    expect(await reasonOf(() => device.apps.deploy(own, using({ image: 'nothing' }), valueAs('two')))).toBe(
+      'not_found',
+    )
+    expect(stored()).toEqual([['shop.password.version', 'one']])
+  })
+
+  it('that the owner set before are those of the app, and stay if a deployment fails', async () => {
+    await device.secrets.set(own, 'shop.password', Buffer.from('own'))
+    failing('shop-db')
+    await failureOf(device.apps.deploy(own, using()))
+    expect(stored()).toEqual([['shop.password', 'own']])
+    device.seen.whileStarting = async () => undefined
+    await device.apps.deploy(own, using())
+    expect(stored()).toEqual([['shop.password', 'own']])
+  })
+
+  it('of another secret than those of the plan are refused', async () => {
+    expect(
+      await reasonOf(() => device.apps.deploy(own, using(), [{ name: 'password', value: 'x===' }])),
+    ).toBe('invalid_params')
+    for (const name of ['other', '__proto__', 'constructor'])
+      expect(await reasonOf(() => device.apps.deploy(own, using(), [{ name, value: 'eA==' }]))).toBe(
+        'invalid_params',
+      )
+    expect(stored()).toEqual([])
+  })
+
+  it('that a killed runtime left are removed at its next start', async () => {
+    await device.apps.deploy(own, using(), valueAs('one'))
+    const folder = mkdtempSync(join(tmpdir(), 'apps-killed-'))
+    device.seen.whileStarting = async () => cpSync(device.folder, folder, { recursive: true })
+    await device.apps.deploy(own, using(), valueAs('two'))
+    await device.close()
+    device = await openDevice(folder)
+    expect(stored()).toEqual([['shop.password.version', 'one']])
   })
 })
 
@@ -302,6 +402,7 @@ describe('a stop and a start', () => {
 describe('a removal', () => {
   it('stops members in reverse order, and removes their data and the secrets of the app', async () => {
     const secrets = [{ name: 'password', from: 'environment', variable: 'X' } as const]
+    await device.secrets.set(own, 'shop.password', Buffer.from('x'))
     await device.apps.deploy(own, { ...first, secrets })
     expect(await device.apps.remove(own, 'shop')).toEqual({ name: 'shop' })
     expect(device.seen.stopped).toEqual(['shop-web', 'shop-db'])

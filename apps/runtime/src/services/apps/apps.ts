@@ -10,6 +10,7 @@ import type { DeploymentStore, Deployments } from '../deployments/deployments.ts
 import { idOf, isKeyOf, isOwnedBy, keyOf, type Owner } from '../deployments/ownership.ts'
 import { createTurns } from '../deployments/turns.ts'
 import type { Secrets } from '../secrets/secrets.ts'
+import { type AppSecretValues, secretNamesOf, setValues } from './app-secret-values.ts'
 import { appOf, haveCommon, memberKey } from './member-names.ts'
 import { type Member, readMembers } from './members.ts'
 import { expectAppRoom, expectNetworks, expectSameVolumes, type JoiningEngine } from './requirements.ts'
@@ -28,9 +29,10 @@ export interface Apps {
   /**
    * Resolves when all members serve.
    *
+   * @param values of secrets of the plan; they are removed again if the deployment fails
    * @throws RpcError with the member that failed: then the app is as before; StoreError
    */
-  deploy(owner: Owner, plan: AppPlan): Promise<AppRecord>
+  deploy(owner: Owner, plan: AppPlan, values?: AppSecretValues): Promise<AppRecord>
   list(owner: Owner): Promise<AppRecord[]>
   /** @throws RpcError `not_found` */
   get(owner: Owner, name: string): Promise<AppRecord>
@@ -48,6 +50,8 @@ export interface Apps {
   stop(owner: Owner, name: string): Promise<AppRecord>
   /** @throws RpcError `not_found`, `engine_unavailable`; StoreError */
   remove(owner: Owner, name: string): Promise<{ name: string }>
+  /** Removes secrets that `recoverApps` returned. Never rejects. */
+  dropSecrets(left: readonly LeftSecret[]): Promise<void>
   /** Removes the records of the apps of an account. @throws StoreError */
   forget(accountId: string): Promise<void>
 }
@@ -59,7 +63,7 @@ export interface AppParts {
     Containers,
     'deployTogether' | 'removeTogether' | 'startTogether' | 'stopTogether' | 'get' | 'usersOfSecret'
   >
-  readonly secrets: Pick<Secrets, 'remove'>
+  readonly secrets: Pick<Secrets, 'remove' | 'set' | 'list' | 'versionOf'>
   readonly engine: JoiningEngine
   readonly clock: Pick<Clock, 'now'>
 }
@@ -73,7 +77,7 @@ export function createApps(parts: AppParts): Apps {
   const inTurn = <T>(owner: Owner, name: string, work: () => Promise<T>) =>
     turns.take(keyOf(owner, name), work)
   return {
-    deploy: (owner, plan) => inTurn(owner, plan.name, () => deploy(parts, owner, plan)),
+    deploy: (owner, plan, values = []) => inTurn(owner, plan.name, () => deploy(parts, owner, plan, values)),
     list: (owner) =>
       Promise.all(
         Object.values(store.value).flatMap((app) =>
@@ -92,6 +96,9 @@ export function createApps(parts: AppParts): Apps {
         return get(parts, owner, name)
       }),
     remove: (owner, name) => inTurn(owner, name, () => remove(parts, owner, name)),
+    async dropSecrets(left) {
+      for (const { owner, name } of left) await removeSecrets(parts, owner, [name])
+    },
     async forget(accountId) {
       if (Object.keys(store.value).some((key) => isKeyOf(key, accountId)))
         await store.update((all) =>
@@ -173,12 +180,51 @@ function expectOwn({ store, deployments }: AppParts, key: string, containerKey: 
   )
 }
 
-async function deploy(parts: AppParts, owner: Owner, plan: AppPlan): Promise<AppRecord> {
-  const { store, deployments, containers, clock } = parts
+async function deploy(
+  parts: AppParts,
+  owner: Owner,
+  plan: AppPlan,
+  values: AppSecretValues,
+): Promise<AppRecord> {
+  const { store, secrets } = parts
   const key = keyOf(owner, plan.name)
-  const members = readMembers(plan)
   const before = store.value[key]
-  const release = releaseOf(plan, members, (before?.current?.revision ?? 0) + 1, clock.now())
+  const names = await secretNamesOf(secrets, owner, plan, values, before?.current)
+  const members = readMembers(plan, names)
+  const release = releaseOf(plan, members, names, (before?.current?.revision ?? 0) + 1, parts.clock.now())
+  const set: string[] = []
+  try {
+    await setValues(secrets, owner, names, values, (name) => set.push(name))
+    await deployRelease(parts, owner, { plan, key, before, release, members })
+  } catch (cause) {
+    // The former release has values of its own.
+    await removeSecrets(parts, owner, set)
+    throw cause
+  }
+  await settle(store, key, committed)
+  await removeSecrets(parts, owner, leftBy(before?.current, release))
+  return get(parts, owner, plan.name)
+}
+
+/** Secrets of the former release that the next one does not have. */
+const leftBy = (before: Release | null | undefined, next: Release): string[] =>
+  (before?.secrets ?? []).filter((name) => !next.secrets.includes(name))
+
+interface Next {
+  readonly plan: AppPlan
+  /** Of the app. */
+  readonly key: string
+  readonly before: StoredApp | undefined
+  readonly release: Release
+  readonly members: readonly Member[]
+}
+
+async function deployRelease(
+  parts: AppParts,
+  owner: Owner,
+  { plan, key, before, release, members }: Next,
+): Promise<void> {
+  const { store, deployments, containers, clock } = parts
   expectAppRoom(store.value, key, owner, release)
   expectSameVolumes(before?.current, release)
   await expectNetworks(release, members, (image) => kindOf(deployments.value, owner, image), parts.engine)
@@ -203,9 +249,6 @@ async function deploy(parts: AppParts, owner: Owner, plan: AppPlan): Promise<App
     if (store.value[key]?.next) await settle(store, key, (app) => withoutNext(app, noteOf(cause)))
     throw asBefore(plan.name, before, cause)
   }
-  await settle(store, key, committed)
-  const { app } = present(store, owner, plan.name)
-  return recordOf(parts, app, app.current!)
 }
 
 async function remove(parts: AppParts, owner: Owner, name: string): Promise<{ name: string }> {
@@ -224,7 +267,10 @@ async function remove(parts: AppParts, owner: Owner, name: string): Promise<{ na
 
 /** Those that another container uses stay, as do those that are gone already. */
 async function removeSecrets(
-  { containers, secrets }: AppParts,
+  {
+    containers,
+    secrets,
+  }: Pick<AppParts, 'secrets'> & { readonly containers: Pick<Containers, 'usersOfSecret'> },
   owner: Owner,
   names: readonly string[],
 ): Promise<void> {
@@ -233,11 +279,19 @@ async function removeSecrets(
       await secrets.remove(owner, name, () => undefined).catch(() => undefined)
 }
 
+/** A secret of a release that is not there any more. */
+interface LeftSecret {
+  readonly owner: Owner
+  readonly name: string
+}
+
 /**
  * What the deployments say about apps of an earlier run: a deployment that was under way has happened or not, and an app without any
  * container was being removed.
+ *
+ * @returns secrets of releases that are not there any more
  */
-export async function recoverApps(store: AppStore, { containers }: Deployments): Promise<void> {
+export async function recoverApps(store: AppStore, { containers }: Deployments): Promise<LeftSecret[]> {
   const settled = Object.entries(store.value).flatMap(([key, app]): [string, StoredApp][] => {
     const after = isCommitted(app, containers) ? committed(app) : withoutNext(app, app.note)
     const isThere = after?.current?.members.some((each) => Object.hasOwn(containers, memberKey(after, each)))
@@ -246,8 +300,18 @@ export async function recoverApps(store: AppStore, { containers }: Deployments):
   const isSame =
     settled.length === Object.keys(store.value).length &&
     settled.every(([key, app]) => store.value[key] === app || sameRelease(store.value[key], app))
-  const apply = () => Object.fromEntries(settled)
-  if (!isSame) await store.update(apply).catch(() => store.updateLazily(apply))
+  if (isSame) return []
+  const next = Object.fromEntries(settled)
+  const left = Object.entries(store.value).flatMap(([key, app]) => leftSecretsOf(app, next[key]))
+  const apply = () => next
+  await store.update(apply).catch(() => store.updateLazily(apply))
+  return left
+}
+
+function leftSecretsOf(app: StoredApp, after: StoredApp | undefined): LeftSecret[] {
+  const all = [...(app.current?.secrets ?? []), ...(app.next?.release.secrets ?? [])]
+  const stays = new Set(after?.current?.secrets ?? [])
+  return [...new Set(all)].filter((name) => !stays.has(name)).map((name) => ({ owner: ownerOf(app), name }))
 }
 
 const sameRelease = (one: StoredApp | undefined, other: StoredApp): boolean =>
@@ -281,6 +345,7 @@ const storedFor = ({ account_id, client_id }: Owner, name: string, created: numb
 const releaseOf = (
   plan: AppPlan,
   members: readonly Member[],
+  secretNames: ReadonlyMap<string, string>,
   revision: number,
   deployedAt: number,
 ): Release => ({
@@ -289,7 +354,7 @@ const releaseOf = (
   members: members.map(({ stored }) => stored),
   secrets: plan.secrets
     .filter(({ from }) => from !== 'project')
-    .map((secret) => appSecretName(plan.name, secret)),
+    .map((secret) => secretNames.get(secret.name) ?? appSecretName(plan.name, secret)),
 })
 
 /** Services with other networks than before, or with the first other member on one: their rules are set when they start. */

@@ -17,13 +17,15 @@ export const refused = (path: string, why: string, hint?: string): RpcError =>
   )
 
 /**
+ * @param secretNames names under which secrets of the plan are stored, where a release has values of its own
  * @returns in the order of the plan
  * @throws RpcError `invalid_params` with the path of the first value that is not possible, or does not fit the others
  */
-export function readMembers(plan: AppPlan): Member[] {
+export function readMembers(plan: AppPlan, secretNames: ReadonlyMap<string, string> = new Map()): Member[] {
   const { members, problems } = readAppPlan(plan, {
     sha256: (text) => hash('sha256', text, 'hex'),
     platform: `linux/${ownArchitecture()}`,
+    secretNames,
   })
   const [first] = problems
   if (first) throw refused(planPathText(first.path), first.why, first.hint)

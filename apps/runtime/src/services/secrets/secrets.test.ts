@@ -53,6 +53,20 @@ describe('a secret', () => {
     expect(JSON.stringify(secrets.list(owner))).not.toContain('horse')
   })
 
+  it('has a version that differs with its value, name, owner and device, and stays after a restart', async () => {
+    const of = (text: string, name = 'db', by = owner) => secrets.versionOf(by, name, Buffer.from(text))
+    const one = await of('one')
+    expect(one).toMatch(/^[0-9a-f]{64}$/)
+    const other = { ...owner, client_id: 'd' }
+    const others = [await of('two'), await of('one', 'd'), await of('one', 'db', other), await of('')]
+    expect(new Set([one, ...others]).size).toBe(5)
+    await reopen()
+    expect(await of('one')).toBe(one)
+    rmSync(keyPath())
+    await reopen()
+    expect(await of('one')).not.toBe(one)
+  })
+
   it('is in no file of the disk, in clear or as base64', async () => {
     await secrets.set(owner, 'db', value)
     await reopen()

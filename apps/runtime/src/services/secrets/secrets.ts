@@ -7,7 +7,7 @@ import type { DocumentNotice, DocumentStore } from '@selvedge/service-kit/store'
 import { without } from '../deployments/deployments.ts'
 import { isKeyOf, isOwnedBy, keyOf, type Owned, type Owner } from '../deployments/ownership.ts'
 import { expectRoom } from './room.ts'
-import { openValue, sealValue } from './seal.ts'
+import { openValue, sealValue, versionOf } from './seal.ts'
 import { openSecretKey, type SecretKey } from './secret-key.ts'
 import { openStoredSecrets, type StoredSecret, type StoredSecrets, secretKeyName } from './stored-secrets.ts'
 
@@ -26,6 +26,12 @@ export interface Secrets {
   readonly notices: readonly DocumentNotice[]
   /** Resolves when the value is on the disk. @throws RpcError `limit_exceeded`, `invalid_params`; StoreError */
   set(owner: Owner, name: string, value: Buffer): Promise<Shown>
+  /**
+   * Digits that differ for each value of a secret, and from which no value is found without the key of the device.
+   *
+   * @returns 64 hexadecimal digits
+   */
+  versionOf(owner: Owner, name: string, value: Buffer): Promise<string>
   list(owner: Owner): Shown[]
   /**
    * @param expectUnused throws if a container uses it; called when the change is made
@@ -92,6 +98,7 @@ export async function openSecrets(folder: string, clock: Pick<Clock, 'now'>): Pr
       })
       return shown(key, stored)
     },
+    versionOf: async (owner, name, value) => versionOf(await keyring.open(), keyOf(owner, name), value),
     list: (owner) =>
       Object.entries(store.value)
         .filter(([, each]) => isOwnedBy(each, owner))

@@ -16,7 +16,8 @@ export interface ServiceSecrets {
   remove(owner: Owner, name: string): Promise<{ name: string }>
 }
 
-function decode(value: string, encoding: 'text' | 'base64'): Buffer {
+/** @throws RpcError `invalid_params` for what is not base64 */
+export function decode(value: string, encoding: 'text' | 'base64'): Buffer {
   if (encoding === 'text') return Buffer.from(value)
   const bytes = Buffer.from(value, 'base64')
   // Node skips what is not base64.
