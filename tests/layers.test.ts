@@ -99,7 +99,7 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
     engines: [],
     secrets: ['deployments'],
     containers: ['deployments', 'engines', 'grants', 'secrets'],
-    apps: ['containers', 'deployments'],
+    apps: ['containers', 'deployments', 'images', 'secrets'],
     gateway: ['engines'],
     grants: ['deployments'],
     ports: ['deployments', 'grants'],

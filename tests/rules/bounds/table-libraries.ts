@@ -233,6 +233,10 @@ export const libraries: Bounds = {
     'createNmeaReader.epoch': own('a fixed number of members'),
     'createNmeaReader.tell.out': passing('the readings of one chunk: `split(chunk)`'),
   },
+  'packages/protocol/src/apps/read-plan.ts': {
+    'readAppPlan.problems': passing('a few for each value of a plan: `apps.ts: maxAppBodyBytes`'),
+    'checkTaken.claim.owners': passing('16 ports and a path for each service: `plan.ts: services: 64`'),
+  },
   'packages/protocol/src/lines/line-splitter.ts': {
     'createLineSplitter.rest': lasting('`rest.length > maxLine`', "`rest = ''`"),
   },
@@ -295,6 +299,8 @@ export const programs: Bounds = {
   },
   'apps/cli/src/compose/service/data.ts': {
     'addConfig.draft.configs': passing('the values of one file: `limits.ts: values: 20_000`'),
+    'addConfig.draft.places.configs': passing('the values of one file: `limits.ts: values: 20_000`'),
+    'readSecrets.draft.places.secrets': passing('the values of one file: `limits.ts: values: 20_000`'),
     'readOneEnvFile.draft.fileVariables': passing(
       'the files of one app: `limits.ts: allBytes: 16 * 1024 * 1024`',
     ),
@@ -320,6 +326,7 @@ export const programs: Bounds = {
   },
   'apps/cli/src/compose/service/program.ts': { 'draft.aliases': own('one name for each service') },
   'apps/cli/src/compose/service/storage.ts': {
+    'addMount.draft.places.volumes': passing('the values of one file: `limits.ts: values: 20_000`'),
     'addBind.draft.mounts': passing('the values of one file: `limits.ts: values: 20_000`'),
     'addMemory.draft.tmpfs': passing('the values of one file: `limits.ts: values: 20_000`'),
     'addMount.draft.volumes': passing('the values of one file: `limits.ts: values: 20_000`'),

@@ -459,6 +459,12 @@ export const runtime: Bounds = {
       '`apps.ts: remove` and `apps.ts: forget`, when the account leaves',
     ),
   },
+  'apps/runtime/src/services/apps/app-secret-values.ts': {
+    'setValues.secrets': own('no collection: it calls `secrets.ts: store.update`'),
+  },
+  'apps/runtime/src/services/apps/apps.ts': {
+    'deploy.set': passing('one for each secret of a plan: `plan.ts: secrets: 64`'),
+  },
   'apps/runtime/src/services/engines/oci/outbound/members.ts': {
     'inOrder.joined.last': own('one promise: the last change'),
     'open.joined.opened': lasting(

@@ -33,7 +33,7 @@ export function reportPlanProblems(plan: AppPlan, drafts: ReadonlyMap<string, Dr
   const known = new Set(root.report.problems.map(({ path }) => path))
   for (const problem of problems) {
     const { tree, path } = placeOf(problem.path, plan, drafts) ?? root
-    // What the reader of the key found there says more about the file.
+    // What the reader of the key reports there describes the file better.
     if (known.has(path) || (known.size > 0 && isUnread(problem, plan))) continue
     root.report.problem(tree.place, path, sentence(problem, plan))
   }

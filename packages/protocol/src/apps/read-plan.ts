@@ -285,17 +285,17 @@ const memoryFoldersOf = (env: AppService['env']): string[] => {
 /** No two services have one path at the gateway, or one port of the device. */
 function checkTaken(context: Context, { name, env }: AppService, path: AppProblem['path']): void {
   const { add, paths, ports } = context
-  const take = (taken: Map<string, string>, key: string, setting: string, what: string) => {
-    const other = taken.get(key)
+  const claim = (owners: Map<string, string>, key: string, setting: string, what: string) => {
+    const other = owners.get(key)
     if (other !== undefined && other !== name)
       add([...path, 'env', setting], `${what} ${key} is of ${other}, too`, 'Choose another one.')
-    taken.set(key, name)
+    owners.set(key, name)
   }
   const own = Object.hasOwn(env, 'MCM.BASE_API_PATH') ? env['MCM.BASE_API_PATH'] : undefined
-  if (own !== undefined) take(paths, own, 'MCM.BASE_API_PATH', 'the path')
+  if (own !== undefined) claim(paths, own, 'MCM.BASE_API_PATH', 'the path')
   const text = Object.hasOwn(env, 'MCM.PORTS') ? env['MCM.PORTS']! : ''
   for (const each of containerSettings['MCM.PORTS'].read(text) ?? [])
-    take(ports, portName(each), 'MCM.PORTS', 'the port')
+    claim(ports, portName(each), 'MCM.PORTS', 'the port')
 }
 
 /** A setting that was made from parts of the plan, which together may not be possible. */
@@ -390,6 +390,6 @@ function settingsOf({
   return {
     ...(!isBehindGateway && { 'MCM.GATEWAY': 'off' }),
     ...(hostname !== null && { 'MCM.HOSTNAME': hostname }),
-    ...(kept.length < containerCapabilities.length && { 'MCM.CAPABILITIES': kept.join(', ') || 'none' }),
+    ...(kept.length < containerCapabilities.length && { 'MCM.CAPABILITIES': kept.join(', ') }),
   }
 }

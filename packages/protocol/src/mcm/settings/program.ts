@@ -27,14 +27,10 @@ export const containerCapabilities = [
   ...['SETFCAP', 'SETGID', 'SETPCAP', 'SETUID'],
 ] as const
 
-/** Word of `MCM.CAPABILITIES` for no capability. */
-const noCapability = 'none'
-
 export function readCapabilities(text: string): readonly string[] | undefined {
-  if (text === noCapability) return []
   const names = listOf(/^[A-Z_]{3,32}$/, text)
   const isKnown = (each: string) => containerCapabilities.some((known) => known === each)
-  return names && names.length > 0 && withoutRepeats(names) && names.every(isKnown) ? names : undefined
+  return names && withoutRepeats(names) && names.every(isKnown) ? names : undefined
 }
 
 /** A name of a host, as engines accept it. */

@@ -25,16 +25,16 @@ export const isRoot = (user: string): boolean => /^(?:root|0+)?(?::|$)/.test(use
 
 /**
  * @param user that the program starts as
- * @param kept those of `MCM.CAPABILITIES`; undefined: all of the profile
+ * @param chosen those of `MCM.CAPABILITIES`; undefined: all of the profile
  */
 export function capabilitiesOf(
   { kind }: Pick<Users, 'kind'>,
   user: string,
-  kept?: readonly string[],
+  chosen?: readonly string[],
 ): readonly string[] {
   if (!isRoot(user)) return []
   const all: readonly string[] = kind === 'device' ? fewCapabilities : defaultCapabilities
-  return kept ? all.filter((each) => kept.includes(each)) : all
+  return chosen ? all.filter((each) => chosen.includes(each)) : all
 }
 
 const usersLayer: Record<Users['kind'], readonly string[]> = {
@@ -45,9 +45,9 @@ const usersLayer: Record<Users['kind'], readonly string[]> = {
 function capabilitiesLayer(
   users: Pick<Users, 'kind'>,
   user: string,
-  kept: readonly string[] | undefined,
+  chosen: readonly string[] | undefined,
 ): string {
-  const { length } = capabilitiesOf(users, user, kept)
+  const { length } = capabilitiesOf(users, user, chosen)
   if (length === 0) return 'no capabilities'
   if (length < capabilitiesOf(users, user).length) return 'chosen capabilities'
   return users.kind === 'device' ? 'few capabilities' : 'default capabilities'
