@@ -1,6 +1,6 @@
 /**
  * `selvedge compose check` and `deployApp` decide by the same rules: what one accepts the other accepts, and what one refuses the other
- * refuses, for a corpus of Compose files that goes through both.
+ * refuses, for a corpus of Compose files that both read.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

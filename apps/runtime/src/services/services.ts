@@ -126,7 +126,6 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const apps = createApps({
     ...{ store: storedApps, deployments: store, containers, secrets, engine: engines.oci, clock },
   })
-  await apps.dropSecrets(leftSecrets)
   for (const each of [routes, ports, schedules]) each.follow(containers)
   presence.serve(containers, () => workingEngines(engines))
   device.onAccountChange(() => followAccount(images, containers))
@@ -144,7 +143,14 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     unavailableEngines: () => unavailableEngines(store, engines),
     wipe: createWipe({ images, containers, schedules, apps }),
     start: () =>
-      inBackground('containers.resume', containers.resume().then(ports.refresh).then(schedules.start)),
+      inBackground(
+        'containers.resume',
+        containers
+          .resume()
+          .then(ports.refresh)
+          .then(schedules.start)
+          .then(() => apps.dropSecrets(leftSecrets)),
+      ),
     async close(isReplaced) {
       for (const each of [ports, schedules]) each.close()
       await containers.close(isReplaced)

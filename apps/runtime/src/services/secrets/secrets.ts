@@ -56,7 +56,6 @@ export async function openSecrets(folder: string, clock: Pick<Clock, 'now'>): Pr
   const path = join(folder, secretKeyName)
   const keyring = createKeyring(path)
   if (Object.keys(store.value).length > 0) await keyring.open()
-  const notices = [...store.notices, ...damageOf(store, keyring, path)]
 
   const openOne = (key: string, { sealed }: StoredSecret) => openWith(keyring.present(), key, sealed)
   const shown = (key: string, stored: StoredSecret): Shown => ({
@@ -78,7 +77,7 @@ export async function openSecrets(folder: string, clock: Pick<Clock, 'now'>): Pr
   }
 
   return {
-    notices,
+    notices: [...store.notices, ...damageOf(store, keyring, path)],
     async set(owner, name, value) {
       if (value.length === 0) throw new RpcError('invalid_params', 'the value of the secret is empty')
       const key = keyOf(owner, name)
