@@ -142,15 +142,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     describeEngines: () => describeEngines(engines),
     unavailableEngines: () => unavailableEngines(store, engines),
     wipe: createWipe({ images, containers, schedules, apps }),
-    start: () =>
-      inBackground(
-        'containers.resume',
-        containers
-          .resume()
-          .then(ports.refresh)
-          .then(schedules.start)
-          .then(() => apps.dropSecrets(leftSecrets)),
-      ),
+    start: () => start({ images, containers, schedules, apps }, ports, leftSecrets),
     async close(isReplaced) {
       for (const each of [ports, schedules]) each.close()
       await containers.close(isReplaced)
@@ -176,6 +168,18 @@ const createWipe =
     await Promise.all([images.followAccount(), images.sweep(), schedules.refresh(), apps.forget(accountId)])
     return left
   }
+
+function start(
+  { containers, schedules, apps }: Wiped,
+  ports: Ports,
+  leftSecrets: Awaited<ReturnType<typeof recoverApps>>,
+): void {
+  const started = containers.resume().then(ports.refresh).then(schedules.start)
+  inBackground(
+    'containers.resume',
+    started.then(() => apps.dropSecrets(leftSecrets)),
+  )
+}
 
 const createOwnGateway = (
   { callers, clock, log, state }: Device,
