@@ -250,7 +250,7 @@ export const postgresImage = (): Buffer =>
       addTools(root)
       const programs = realpathSync(findPostgres()!)
       const version = dirname(programs)
-      for (const each of ['postgres', 'initdb', 'pg_ctl', 'psql'])
+      for (const each of ['postgres', 'initdb', 'pg_ctl', 'pg_isready', 'psql'])
         copyProgram(join(programs, each), root.path)
       for (const each of ['plpgsql.so', 'dict_snowball.so'])
         copyProgram(join(version, 'lib', each), root.path)
