@@ -72,7 +72,7 @@ async function refusalOf(stack: PodmanServices, name: string): Promise<ComposeFi
   try {
     const { code, errors } = await copy.run('deploy', 'compose.yaml')
     const [first = ''] = errors.split('\n')
-    const seen = first.replace(/^error: /, '')
+    const seen = first.replace(/^error: /, 'refused: ')
     return code === 0
       ? { name, changed: '', seen, problem: 'it is accepted, and has no row' }
       : { name, changed: '', seen }
@@ -109,7 +109,12 @@ async function deployAndBreak(
     succeeded(await deploy(text))
     await until(use)
     say(`compose ${name}: deployed and reached`)
-    const running = () => podman.run('ps', '--format', '{{.Names}}').trim().split('\n').toSorted().join()
+    // Without revisions: members with a secret start again when it is set again.
+    const running = () =>
+      [...podman.run('ps', '--format', '{{.Names}}').matchAll(/^\S+(?=-r\d+$)/gm)]
+        .map(String)
+        .toSorted()
+        .join()
     succeeded(await deploy(withVariable(text, app)))
     await until(use)
     const before = running()

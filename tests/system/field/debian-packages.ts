@@ -8,7 +8,7 @@ import { root } from '../../harness/processes.ts'
 export const cache = join(root, '.cache/field')
 
 /** What every image has: a shell, the tools of entry points, and busybox for its web server. */
-export const basePackages = [
+const basePackages = [
   'base-files',
   'bash',
   'busybox',

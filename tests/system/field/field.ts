@@ -6,7 +6,7 @@ import { type PodmanServices, startPodmanServices } from '../../harness/podman-s
 import { type Isolation, isolationOf, isolationOfPodman } from './isolation.ts'
 
 /** A program that runs, as a check of it sees it. */
-export interface Running {
+interface Running {
   /** The answer of a path below that of the service at the gateway. @throws Error with the status if that is not 2xx */
   http(
     path: string,
@@ -67,7 +67,7 @@ export async function until(work: () => unknown): Promise<void> {
 }
 
 /** Options of the runtime that stay for its life: each program has a node of its own. */
-export const nodeOf = ({ name }: Program): string =>
+const nodeOf = ({ name }: Program): string =>
   `/dev/selvedge-field-${process.pid}-${name.replaceAll(/\W+/g, '-')}`
 
 export interface Field {

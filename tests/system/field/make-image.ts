@@ -19,7 +19,7 @@ import { savedImage } from '../../harness/archives.ts'
 import { cache, downloadPackages, linkBase, unpackPackages } from './debian-packages.ts'
 
 /** The file system of an image while it is made. */
-export interface Root {
+interface Root {
   readonly path: string
   file(path: string, text: string): void
   /** An executable file. */

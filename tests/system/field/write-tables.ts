@@ -64,7 +64,7 @@ function writeRows(text: string, table: string, rows: readonly string[][]): stri
     ...old.filter(([name]) => !names.has(name!)),
     ...rows.map((row) => row.map(escapeCell)),
   ].toSorted(([one = ''], [two = '']) => one.localeCompare(two))
-  return `${before}${begin}\n${format([head, line.map(() => '-'), ...all] as string[][])}\n\n${end}${after}`
+  return `${before}${begin}\n${format([head, [...line].map(() => '-'), ...all] as string[][])}\n\n${end}${after}`
 }
 
 const escapeCell = (cell: string): string => cell.replaceAll('|', '\\|').trim()
