@@ -122,7 +122,7 @@ export const runtimeOptions = {
   ),
   'oci.socket': option.text(
     '',
-    'Unix socket of the container engine (Docker Engine API). Empty: the first of Podman, Docker and balenaEngine that is found.',
+    'Unix socket of the container engine (Docker Engine API). Empty: that of CONTAINER_HOST or DOCKER_HOST (unix://), else the first of Podman, Docker and balenaEngine that is found and that no other user could have made.',
     { env: 'SELVEDGE_OCI_SOCKET' },
   ),
   'services.devices': option.rules(

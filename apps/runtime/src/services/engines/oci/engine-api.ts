@@ -11,6 +11,7 @@ import { RpcError } from '@selvedge/protocol'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
 import type * as z from 'zod'
 import { hasRaced, type Shortage, shortageIn } from './engine-shortage.ts'
+import { type EngineSockets, findEngineSocket } from './engine-sockets.ts'
 
 const version = '/v1.41'
 /** Of paths that begin with `/libpod`, which Podman alone has. */
@@ -64,31 +65,25 @@ export function ignoreMissing(cause: unknown): undefined {
   throw cause
 }
 
-/** Sockets of the engines that are looked for, in this order. */
-function engineSockets(configured: string): string[] {
-  if (configured !== '') return [configured]
-  const { XDG_RUNTIME_DIR: runtimeFolder } = process.env
-  return [
-    ...(runtimeFolder ? [`${runtimeFolder}/podman/podman.sock`, `${runtimeFolder}/docker.sock`] : []),
-    '/run/podman/podman.sock',
-    '/run/docker.sock',
-    '/var/run/docker.sock',
-    '/run/balena-engine.sock',
-    '/var/run/balena-engine.sock',
-  ]
-}
-
-/** @throws RpcError `engine_unavailable` */
+/** @param configured socket of the engine; empty: the first that is found. @throws RpcError `engine_unavailable` */
 export function findEngine(configured: string): EngineApi {
-  const sockets = engineSockets(configured)
-  const found = sockets.find(existsSync)
-  if (found === undefined) {
-    throw new RpcError('engine_unavailable', `there is no container engine at ${sockets.join(', ')}`, {
-      hint: 'Install Podman and start its socket (systemctl enable --now podman.socket), or Docker, or name a socket in oci.socket.',
+  const { path, searched } = configured === '' ? findEngineSocket() : inConfiguration(configured)
+  if (path === undefined) {
+    throw new RpcError('engine_unavailable', `there is no container engine at ${searched.join(', ')}`, {
+      hint:
+        process.platform === 'linux'
+          ? 'Install Podman and start its socket (systemctl enable --now podman.socket), or Docker, or name a socket in oci.socket.'
+          : 'Start Docker Desktop or the machine of Podman (podman machine start), or name a socket in oci.socket.',
     })
   }
-  return createEngineApi(found)
+  return createEngineApi(path)
 }
+
+/** The socket of a configuration is not checked: the user who configures the runtime has decided. */
+const inConfiguration = (configured: string): EngineSockets => ({
+  path: existsSync(configured) ? configured : undefined,
+  searched: [configured],
+})
 
 interface Call {
   readonly method: string
