@@ -9,8 +9,8 @@ import { readSettings } from '@selvedge/protocol'
 import type { Plan } from '../../apps/runtime/src/services/engines/engine.ts'
 import { findDeno } from '../../apps/runtime/src/services/engines/function/find-deno.ts'
 import { createFunctionEngine } from '../../apps/runtime/src/services/engines/function/function-engine.ts'
+import { hostSystem } from '../../apps/runtime/src/services/engines/function/host-system.ts'
 import { startInstance } from '../../apps/runtime/src/services/engines/function/instance.ts'
-import { findSandbox } from '../../apps/runtime/src/services/engines/function/sandbox.ts'
 import { openBlobs } from '../../apps/runtime/src/services/images/blobs.ts'
 import { admitImage } from './admit-image.ts'
 import { functionImage } from './archives.ts'
@@ -48,7 +48,7 @@ const engine = createFunctionEngine({ state, program, blobs })
 
 async function start() {
   if (failure === 'cannot be joined') {
-    const sandbox = await findSandbox(findDeno()!, program, 'selvedge-test')
+    const sandbox = await hostSystem.findSandbox(findDeno()!, program, 'selvedge-test')
     const group = { memory: () => 0, wasOutOfMemory: () => false, remove: async () => undefined }
     const cgroups = {
       ...sandbox.cgroups!,

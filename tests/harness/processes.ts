@@ -29,6 +29,13 @@ export const temporaryFolder = async (): Promise<{ path: string; remove: () => P
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) }
 }
 
+let runtimeCheckout = root
+
+/** Makes every runtime that this test file starts that of another folder with `apps/runtime/dist`, such as one built for another system. */
+export function useRuntimeOf(folder: string): void {
+  runtimeCheckout = folder
+}
+
 /** Where a program runs; left out: where the test runs, from its checkout. */
 interface StartPlace {
   /** A network namespace. */
@@ -43,7 +50,7 @@ export async function startProgram(
   name: 'runtime' | 'identity' | 'discovery',
   env: Record<string, string>,
   args: readonly string[] = [],
-  { space, cwd, checkout = root }: StartPlace = {},
+  { space, cwd, checkout = name === 'runtime' ? runtimeCheckout : root }: StartPlace = {},
 ): Promise<Program> {
   const inSpace = space === undefined ? [] : ['ip', 'netns', 'exec', space]
   const [command = '', ...rest] = [

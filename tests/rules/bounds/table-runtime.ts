@@ -480,7 +480,7 @@ export const runtime: Bounds = {
     'holdGiven.held': passing('`lists.ts: maxGiven` devices and as many folders'),
   },
   'apps/runtime/src/services/engines/oci/held-path.ts': {
-    'holdPath.parts': passing('`maxLinks` links, each with the parts of its target'),
+    'holdOnLinux.parts': passing('`maxLinks` links, each with the parts of its target'),
   },
   'apps/runtime/src/services/engines/oci/secret-files.ts': {
     'files of secretsFolder': own('one folder for each state folder'),

@@ -12,8 +12,11 @@ export interface Listener {
   readonly port: number
 }
 
+/** Of Linux; other systems have no such files. */
+const listenerFiles = process.platform === 'linux' ? ['/proc/net/tcp', '/proc/net/tcp6'] : []
+
 /** Listening TCP sockets of this network namespace. Empty on a system without these files. */
-export function readListeners(files: readonly string[] = ['/proc/net/tcp', '/proc/net/tcp6']): Listener[] {
+export function readListeners(files: readonly string[] = listenerFiles): Listener[] {
   return files.flatMap((path) => {
     let text: string
     try {

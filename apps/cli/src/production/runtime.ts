@@ -59,7 +59,7 @@ function checkIsolation({ function: functions, oci }: Engines): readonly Check[]
       ),
       functions.available ? `functions: ${functions.isolation.join(', ')}` : 'this machine runs no functions',
     ),
-    oci.available && !oci.detail.includes('rootless')
+    oci.available && !/rootless|virtual machine/.test(oci.detail)
       ? failed(
           'engine',
           `the container engine runs as root: ${oci.detail}`,
@@ -67,7 +67,9 @@ function checkIsolation({ function: functions, oci }: Engines): readonly Check[]
         )
       : passed(
           'engine',
-          oci.available ? `the container engine is rootless: ${oci.detail}` : 'no container engine is used',
+          oci.available
+            ? `the container engine does not run as root of this machine: ${oci.detail}`
+            : 'no container engine is used',
         ),
   ]
 }

@@ -48,8 +48,11 @@ const part = 1 / 4
 /** Of the connections that wait for their client, this part is closed together, because finding them costs time. */
 const evictedPart = 1 / 16
 
+/** Other systems than Linux do not show their limits to Node.js, which has raised them to the maximum at its start. */
+const ownLimits = process.platform === 'linux' ? '/proc/self/limits' : ''
+
 /** Connections that one server of this process may have, by the descriptors that the process may have (`ulimit -n`). */
-export function maxConnectionsOf(limitsFile = '/proc/self/limits'): number {
+export function maxConnectionsOf(limitsFile = ownLimits): number {
   const descriptors = descriptorLimit(limitsFile) ?? mostConnections
   return Math.max(16, Math.min(mostConnections, Math.floor((descriptors - reservedDescriptors) * part)))
 }

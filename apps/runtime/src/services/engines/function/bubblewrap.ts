@@ -1,5 +1,6 @@
 /** The namespaces of an instance: a separate root, in which nothing can be written. */
 import { existsSync } from 'node:fs'
+import { environment, type Mounts } from './sandbox.ts'
 
 /** The unprivileged user of Linux. */
 const nobody = 65_534
@@ -9,16 +10,6 @@ export const setpriv = '/usr/bin/setpriv'
 
 /** No user namespace where the runtime is root: mounting needs root then, and the program gets another user instead. */
 const namespaces = ['ipc', 'pid', 'net', 'uts', 'cgroup-try']
-
-/** Environment of the program; its cache is at a path that can never exist. */
-export const environment = { DENO_DIR: '/dev/null/none', NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' }
-
-export interface Mounts {
-  /** The user of the program where the runtime is root. */
-  readonly user: number | undefined
-  /** Paths on the host: two sockets, and the folder in which the program opens its own. */
-  readonly sockets?: { readonly control: string; readonly host: string; readonly start: string }
-}
 
 export function bubblewrapArgs(
   { deno, program }: { readonly deno: string; readonly program: string },

@@ -6,11 +6,11 @@ import { RpcError } from '@selvedge/protocol'
 import { shareResult } from '@selvedge/service-kit/share'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Engine } from '../engine.ts'
-import { openCgroups } from './cgroup.ts'
-import { findDeno } from './find-deno.ts'
+import { denoHint, findDeno } from './find-deno.ts'
+import { hostSystem } from './host-system.ts'
 import { startInstance } from './instance.ts'
 import { createRunFolder, findRunFolder, removeRunFolder } from './instance-folder.ts'
-import { findSandbox, type Sandbox } from './sandbox.ts'
+import type { Sandbox } from './sandbox.ts'
 
 export interface FunctionEngineParts {
   /** The state folder of the runtime; the note about the folder of its sockets is in it. */
@@ -44,7 +44,7 @@ export function createFunctionEngine({ state, program, blobs }: FunctionEnginePa
       // A run that stopped in order left no folder.
       if (left === undefined) return
       // The processes of an earlier run exited with it. Where the kernel could not ensure that, its group or its sockets do.
-      await openCgroups(groupName())?.removeAll()
+      await hostSystem.endEarlier(groupName())
       removeRunFolder(left)
       folder = undefined
     },
@@ -70,8 +70,8 @@ export function createFunctionEngine({ state, program, blobs }: FunctionEnginePa
 
 async function findDenoSandbox(program: string, groupName: string): Promise<Sandbox> {
   const deno = findDeno()
-  if (deno !== undefined) return findSandbox(deno, program, groupName)
+  if (deno !== undefined) return hostSystem.findSandbox(deno, program, groupName)
   throw new RpcError('engine_unavailable', `there is no Deno for ${process.platform} on ${process.arch}`, {
-    hint: 'Install the package @deno/linux-x64-glibc or @deno/linux-arm64-glibc; other systems run OCI images only.',
+    hint: denoHint(),
   })
 }

@@ -10,6 +10,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmdirSync,
   rmSync,
@@ -19,8 +20,8 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { removeFolder } from '../remove-folder.ts'
 
-/** Bytes that a socket's path may have (sun_path of Linux, with its end). */
-const maxPath = 107
+/** Bytes that a socket's path may have (`sun_path` without its end): 108 on Linux, 104 on macOS and BSD. */
+const maxPath = process.platform === 'linux' ? 107 : 103
 
 export interface InstanceFolder {
   readonly path: string
@@ -40,7 +41,8 @@ export interface InstanceFolder {
 
 /** The folder of all instances of one run: made under a name that cannot be foreseen, and noted so that the next run finds it. */
 export function createRunFolder(noteFile: string): string {
-  const path = mkdtempSync(join(tmpdir(), 'selvedge-'))
+  // Without links: Deno compares the paths that a function may use, and the folder of macOS is below one.
+  const path = mkdtempSync(join(realpathSync(tmpdir()), 'selvedge-'))
   try {
     if (process.getuid?.() === 0) chmodSync(path, 0o711)
     writeFileSync(noteFile, path, { mode: 0o600 })

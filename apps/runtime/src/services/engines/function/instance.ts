@@ -7,14 +7,14 @@ import { caughtFailures, inBackground, safely } from '@selvedge/service-kit/safe
 import type { Blobs } from '../../images/blobs.ts'
 import type { Ending, Instance, Plan, StorageSession } from '../engine.ts'
 import { isDiskFull, isShortage } from '../shortage.ts'
-import { environment } from './bubblewrap.ts'
 import type { Cgroup } from './cgroup.ts'
 import { type Asked, type ControlLine, openControlLine, type Sender } from './control-line.ts'
 import { createInstanceFolder, type InstanceFolder } from './instance-folder.ts'
-import { memoryOfTree, watchMemory } from './memory.ts'
+import { lifelineDescriptor, releaseLifeline } from './lifeline.ts'
 import { awaitEnd, type ProgramEnd } from './output.ts'
-import { type CommandLine, commandLine, type Sandbox, userOf } from './sandbox.ts'
+import { type CommandLine, commandLine, environment, type Sandbox, userOf } from './sandbox.ts'
 import { textSecrets } from './secrets.ts'
+import { watchMemory } from './watch-memory.ts'
 
 const defaultMemoryMb = 128
 const megabyte = 1024 * 1024
@@ -203,10 +203,7 @@ function launch({ plan, sandbox, folder, user, undo }: Starting, memoryMb: numbe
   const limits = { memoryBytes, cpus: settings['MCM.CPU'], pids: settings['MCM.PIDS'] }
   const group = sandbox.cgroups?.create(basename(folder.path), limits)
   if (group) undo.add(group.remove)
-  const child = spawnHeld(
-    commandLine(sandbox, folder, user, memoryMb, group?.joinFiles ?? []),
-    sandbox.inheritable,
-  )
+  const child = spawnHeld(commandLine(sandbox, folder, user, memoryMb, group?.joinFiles ?? []), sandbox)
   let endedBecause: string | undefined
   let isOverMemory = false
   const kill = (why: string) => {
@@ -218,7 +215,7 @@ function launch({ plan, sandbox, folder, user, undo }: Starting, memoryMb: numbe
     isOverMemory ||= endedBecause === undefined
     kill(overMemory)
   }
-  if (!group && child.pid !== undefined) undo.add(watchMemory(child.pid, memoryBytes, endForMemory))
+  if (!group && child.pid !== undefined) undo.add(watchMemory(child.pid, memoryBytes, endForMemory, sandbox))
   const ended = awaitEnd(child, plan).then(({ why, cause, isHeapFull }) => {
     isOverMemory ||= endedBecause === undefined && (isHeapFull || wasOutOfMemory(group))
     const isOfFunction = isOverMemory || endedBecause !== undefined
@@ -230,21 +227,27 @@ function launch({ plan, sandbox, folder, user, undo }: Starting, memoryMb: numbe
       ...(cause && { cause }),
     }
   })
-  return { kill, ended, memory: async () => group?.memory() ?? memoryOfTree(child.pid ?? -1) }
+  return { kill, ended, memory: async () => group?.memory() ?? memoryOf(child, sandbox) }
 }
 
 const wasOutOfMemory = (group: Cgroup | undefined): boolean => group?.wasOutOfMemory() ?? false
 
-/** @param inheritable descriptors that are replaced by one of nothing, so that the function finds only its own */
-function spawnHeld({ file, args }: CommandLine, inheritable: readonly number[]): ChildProcess {
+const memoryOf = async ({ pid }: ChildProcess, sandbox: Sandbox): Promise<number | null> =>
+  pid === undefined ? null : sandbox.memoryOf(pid)
+
+/** Descriptors that the program would inherit are replaced by one of nothing, so that the function finds only its own. */
+function spawnHeld({ file, args }: CommandLine, { inheritable, needsLifeline }: Sandbox): ChildProcess {
   const nothing = openSync('/dev/null', 'r')
   try {
     const stdio: (string | number)[] = ['ignore', 'pipe', 'pipe']
     for (const each of inheritable) stdio[each] = nothing
-    return spawn(file, args, {
+    if (needsLifeline) stdio[lifelineDescriptor] = 'pipe'
+    const child = spawn(file, args, {
       stdio: Array.from(stdio, (each) => each ?? null) as never,
       env: { PATH: process.env.PATH, ...environment },
     })
+    if (needsLifeline) releaseLifeline(child)
+    return child
   } finally {
     closeSync(nothing)
   }

@@ -18,9 +18,10 @@ const memoryFolder = (megabytes: number): string => `rw,noexec,nosuid,nodev,size
 /** Size at which the engine replaces its log of the container. The runtime has its own, smaller one. */
 const maxLog = '4m'
 
-/** Kernels before 4.11 have no such setting. */
-const portSysctl = '/proc/sys/net/ipv4/ip_unprivileged_port_start'
-const hasIpv6 = () => existsSync('/proc/sys/net/ipv6')
+/** Kernels before 4.11 have no such setting; those of the virtual machines of engines do. */
+const hasPortSysctl = () =>
+  process.platform !== 'linux' || existsSync('/proc/sys/net/ipv4/ip_unprivileged_port_start')
+const hasIpv6 = () => process.platform === 'linux' && existsSync('/proc/sys/net/ipv6')
 
 /** In the network of the device, no setting is its own. */
 const sysctlsOf = ({ network, isOfDevice }: Description): Record<string, string> =>
@@ -29,7 +30,7 @@ const sysctlsOf = ({ network, isOfDevice }: Description): Record<string, string>
 /** @param hasOwnNetwork it is of IPv4, and so is what keeps containers from the device: link-local addresses would get around it */
 const sysctls = (hasOwnNetwork: boolean): Record<string, string> => ({
   // A program that gave up root may listen on any port of its own network.
-  ...(existsSync(portSysctl) && { 'net.ipv4.ip_unprivileged_port_start': '0' }),
+  ...(hasPortSysctl() && { 'net.ipv4.ip_unprivileged_port_start': '0' }),
   ...(hasOwnNetwork && hasIpv6() && { 'net.ipv6.conf.all.disable_ipv6': '1' }),
 })
 

@@ -2,7 +2,7 @@
 import { type RpcError, readSettings } from '@selvedge/protocol'
 import type { EngineReport } from '../engine.ts'
 import { findEngine } from './engine-api.ts'
-import { type EngineTraits, readTraits } from './engine-traits.ts'
+import { type EngineTraits, isInVirtualMachine, readTraits } from './engine-traits.ts'
 import { canGive } from './given.ts'
 import type { HostGuard } from './host-guard.ts'
 import { rangesHint } from './id-ranges.ts'
@@ -26,6 +26,14 @@ const givenHint =
 const closedHint = (why: string): string =>
   `Containers connect to no address by themselves, and reach MCM.OUTBOUND through their socket only: ${why}. For ordinary connections, run the runtime and Podman as root, with iptables and nftables.`
 
+const kindOf = ({ isRootless }: EngineTraits): string => {
+  if (isInVirtualMachine) return ', in a virtual machine'
+  return isRootless ? ', rootless' : ''
+}
+
+const machineHint =
+  'Containers run in a virtual machine of the engine: they get no devices, no folders and no way out of their own, and do not reach the runtime by their socket. Use this machine for development, and Linux in production.'
+
 /** How the engine gets user namespaces for containers. */
 const usersHint = ({ isPodman }: EngineTraits): string =>
   isPodman
@@ -48,7 +56,7 @@ export async function describeEngine(
     const traits = await readTraits(api)
     const { isRootless } = traits
     const version = traits.version && `${nameOf(api.socketPath)} ${traits.version}`
-    const detail = `${api.socketPath}, version ${traits.version}${isRootless ? ', rootless' : ''}`
+    const detail = `${api.socketPath}, version ${traits.version}${kindOf(traits)}`
     const kind = users.usual(traits)
     const closed = outbound.missing(traits)
     const hints = [
@@ -57,8 +65,9 @@ export async function describeEngine(
         : [`Containers reach programs of this device that listen on all addresses: ${missing}.`]),
       ...(kind === 'device' ? [usersHint(traits)] : []),
       ...(kind === 'own' && !canOpenOutput() ? [outputHint] : []),
-      ...(canGive(traits) ? [] : [givenHint]),
-      ...(closed === undefined ? [] : [closedHint(closed)]),
+      ...(isInVirtualMachine ? [machineHint] : []),
+      ...(canGive(traits) || isInVirtualMachine ? [] : [givenHint]),
+      ...(closed === undefined || isInVirtualMachine ? [] : [closedHint(closed)]),
     ]
     return {
       available: true,

@@ -7,7 +7,7 @@ import type { EngineApi } from './engine-api.ts'
 export interface EngineTraits {
   readonly version: string | undefined
   readonly isPodman: boolean
-  /** It runs as a user of the device, in a user namespace of that user. */
+  /** It runs as a user of the device, in a user namespace of that user; or in a virtual machine, on systems other than Linux. */
   readonly isRootless: boolean
   /** All its containers are in one user namespace (`userns-remap` of Docker). */
   readonly isRemapped: boolean
@@ -18,6 +18,12 @@ export interface EngineTraits {
   /** Whether it can limit the size of a root file system itself. */
   readonly hasQuota: boolean
 }
+
+/**
+ * Whether engines run in a virtual machine: on every system but Linux. Their containers are no processes of this device, and only their
+ * published ports are reached.
+ */
+export const isInVirtualMachine: boolean = process.platform !== 'linux'
 
 export type TraitsOf = (api: EngineApi) => Promise<EngineTraits>
 
@@ -41,7 +47,9 @@ export function hasQuota({ Driver, DriverStatus, DockerRootDir }: Info, table: s
   return /(?:^|,)(?:prjquota|pquota)(?:,|$)/.test(mount?.[3] ?? '')
 }
 
+/** @returns "" on other systems: the engine is in a virtual machine there, with mounts of its own */
 function mounts(): string {
+  if (process.platform !== 'linux') return ''
   try {
     return readFileSync('/proc/self/mounts', 'utf8')
   } catch {
@@ -56,7 +64,7 @@ export async function readTraits(api: EngineApi): Promise<EngineTraits> {
   return {
     version: ServerVersion,
     isPodman: BuildahVersion !== undefined,
-    isRootless: has('rootless'),
+    isRootless: isInVirtualMachine || has('rootless'),
     isRemapped: has('name=userns'),
     hasSeccomp: has('name=seccomp'),
     folder: DockerRootDir,

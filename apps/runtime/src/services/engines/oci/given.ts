@@ -44,9 +44,9 @@ interface GivenParts {
   readonly own: readonly string[]
 }
 
-/** Whether a container can get something of the device here. */
+/** Whether a container can get something of the device here. Never where the engine has a virtual machine. */
 export const canGive = ({ isPodman, isRootless }: Pick<EngineTraits, 'isPodman' | 'isRootless'>): boolean =>
-  isPodman && !isRootless && process.getuid?.() === 0
+  process.platform === 'linux' && isPodman && !isRootless && process.getuid?.() === 0
 
 /**
  * Opens what the settings name.

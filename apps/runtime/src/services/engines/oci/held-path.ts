@@ -41,9 +41,16 @@ function isTrusted({ uid, mode }: Stats): boolean {
 /**
  * @param path absolute
  * @param root of a container: then no link is followed
- * @throws PathRefused
+ * @throws PathRefused; always on systems other than Linux, which have no way to a file by an open folder
  */
-export function holdPath(path: string, root = '/'): HeldPath {
+export const holdPath: (path: string, root?: string) => HeldPath =
+  process.platform === 'linux'
+    ? holdOnLinux
+    : () => {
+        throw new PathRefused('containers get paths of the device on Linux only')
+      }
+
+function holdOnLinux(path: string, root = '/'): HeldPath {
   let fd = openSync(root, O_PATH)
   const names: string[] = []
   const parts = partsOf(path)

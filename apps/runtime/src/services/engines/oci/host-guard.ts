@@ -106,9 +106,12 @@ function createTable(tool: string) {
   }
 }
 
-/** A guard that protects where this process may change the packet filter: as root, with iptables. */
+/**
+ * A guard that protects where this process may change the packet filter: as root, with iptables. Not on systems other than Linux, where
+ * containers are in a network of the engine's virtual machine.
+ */
 export function createHostGuard(): HostGuard {
-  const tool = tools.find(existsSync)
+  const tool = process.platform === 'linux' ? tools.find(existsSync) : undefined
   const isRoot = process.getuid?.() === 0
   const missing = !isRoot
     ? 'the runtime does not run as root, and cannot change the packet filter'

@@ -20,7 +20,8 @@ export async function initContainer(api: EngineApi, name: string, isNeeded: bool
   })
 }
 
-export const canOpenOutput = (): boolean => process.getuid?.() === 0
+/** Where the engine has a virtual machine, its pipes are in there. */
+export const canOpenOutput = (): boolean => process.platform === 'linux' && process.getuid?.() === 0
 
 /**
  * To be called between `initContainer` and the start. An engine or a device where that fails runs the container without.
@@ -28,7 +29,7 @@ export const canOpenOutput = (): boolean => process.getuid?.() === 0
  * @param name of the container
  */
 export async function openOutput(api: EngineApi, name: string): Promise<void> {
-  if (!canOpenOutput()) return
+  if (process.platform !== 'linux' || !canOpenOutput()) return
   try {
     const { State } = await api.read(`/containers/${name}/json`, answers.inspected)
     if (!State.Pid) return

@@ -50,7 +50,12 @@ export function secretsFolder(owner: string, folders: readonly string[] = candid
     throw new RpcError(
       'engine_unavailable',
       `the device has no folder in memory for secrets: ${folders.join(', ')} are on a disk`,
-      { hint: 'Mount a tmpfs at /dev/shm.' },
+      {
+        hint:
+          process.platform === 'linux'
+            ? 'Mount a tmpfs at /dev/shm.'
+            : 'Containers get secrets on Linux only; functions get them here, too.',
+      },
     )
   const path = join(parent, `selvedge-secrets-${owner}`)
   try {

@@ -13,13 +13,19 @@ import { ownFileNames, writeOwnFiles } from './own-files.ts'
 /** Name of the socket in the folder. */
 export const socketName = 'host'
 
-/** Bytes that the path of a Unix socket may have on Linux. */
-const maxPathBytes = 107
+/** Bytes that the path of a Unix socket may have (`sun_path` without its end): 108 on Linux, 104 on macOS and BSD. */
+const maxPathBytes = process.platform === 'linux' ? 107 : 103
 
 export interface SocketFolder {
   readonly path: string
   /** Stops listening and removes the folder. Never throws. */
   close(): Promise<void>
+}
+
+/** @throws Error on systems other than Linux, which have no way to a file by an open folder */
+function openedPath(opened: number | undefined): string {
+  if (process.platform === 'linux') return `/proc/self/fd/${opened}`
+  throw new Error(`the state folder has a name that is too long for sockets (${maxPathBytes} bytes): move it`)
 }
 
 /**
@@ -48,7 +54,7 @@ export async function openSocketFolder(
   }
   try {
     writeOwnFiles(path, plan)
-    const listener = await serve(join(isLong ? `/proc/self/fd/${opened}` : path, socketName), plan)
+    const listener = await serve(join(isLong ? openedPath(opened) : path, socketName), plan)
     return {
       path,
       async close() {

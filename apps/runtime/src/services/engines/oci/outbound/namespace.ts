@@ -15,8 +15,9 @@ export interface Tools {
 const folders = ['/usr/sbin', '/sbin', '/usr/bin', '/bin']
 const find = (name: string) => folders.map((each) => `${each}/${name}`).find(existsSync)
 
-/** @returns the programs, or why rules cannot be set */
+/** @returns the programs, or why rules cannot be set; on systems other than Linux, containers are in a virtual machine of the engine */
 export function findTools(): Tools | string {
+  if (process.platform !== 'linux') return notLinux
   if (process.getuid?.() !== 0) return 'the runtime does not run as root'
   const [nft, nsenter] = [find('nft'), find('nsenter')]
   if (nft === undefined) return 'there is no program nft (Debian package nftables)'
@@ -34,13 +35,18 @@ export interface Namespace {
 const applyMs = 15_000
 const maxError = 2000
 
+const notLinux = 'this system is not Linux'
+
 /**
  * Opens the namespace of a container that is initialized or runs. Its process may end meanwhile, and another one get its ID: the namespace
  * is opened first, and it counts only if the engine has the same process after that.
  *
  * @throws RpcError `engine_unavailable` if it has no namespace of its own
  */
-export async function openNamespace(api: EngineApi, name: string, tools: Tools): Promise<Namespace> {
+export const openNamespace: (api: EngineApi, name: string, tools: Tools) => Promise<Namespace> =
+  process.platform === 'linux' ? openOnLinux : () => Promise.reject(noNamespace(notLinux))
+
+async function openOnLinux(api: EngineApi, name: string, tools: Tools): Promise<Namespace> {
   const pidOf = async () => (await api.read(`/containers/${name}/json`, answers.inspected)).State.Pid
   const pid = await pidOf()
   if (!pid) throw noNamespace('it has no process')
