@@ -74,7 +74,7 @@ describe('the socket of an engine', () => {
     'unix://relative.sock',
     'unix://',
     'unix:///a\0b',
-  ])('is not one that a variable has as %s', async (value) => {
+  ])('is not one that a variable has as %j', async (value) => {
     const system = await listen('system/run/docker.sock')
     expect(find({ DOCKER_HOST: value, CONTAINER_HOST: value }).path).toBe(system)
   })
