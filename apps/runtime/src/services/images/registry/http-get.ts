@@ -157,10 +157,10 @@ function send(
   return new Promise((resolve, reject) => {
     const start = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
     const request = start(url, { headers, agent: false, lookup })
-    const late = setTimeout(
-      () => request.destroy(new Error(`no answer within ${limits.headersMs / 1000} s`)),
-      limits.headersMs,
-    )
+    const noAnswer = Object.assign(new Error(`no answer within ${limits.headersMs / 1000} s`), {
+      code: 'ETIMEDOUT',
+    })
+    const late = setTimeout(() => request.destroy(noAnswer), limits.headersMs)
     const refuse = (cause: unknown) => reject(unavailable(url.href, (cause as Error).message, cause))
     request.on('close', () => clearTimeout(late))
     // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
@@ -188,11 +188,39 @@ function send(
 /** The chunks of an answer, until they arrive too slowly. @throws Error; then, and at the end, the connection is closed */
 async function* timely(response: IncomingMessage, pace: Pace): AsyncGenerator<Uint8Array> {
   try {
-    yield* paced(response, pace, (why) => new Error(why))
+    yield* paced(received(response), pace, (why) => new Error(why))
   } finally {
     response.destroy()
   }
 }
+
+/** All chunks that arrived. After a cut, iterating a stream of Node discards up to 64 KiB that it has in memory. */
+async function* received(response: IncomingMessage): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) yield chunk
+  } catch (cause) {
+    const rest = response.read() as Buffer | null
+    if (rest) yield rest
+    throw cause
+  }
+}
+
+/** Codes of Node for a network that may be there again later. */
+const passingCodes: ReadonlySet<unknown> = new Set([
+  'EAI_AGAIN',
+  'ECONNABORTED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+
+/** Whether the same request may succeed after this error of a connection. */
+export const isPassing = (cause: unknown): boolean =>
+  cause instanceof Error && passingCodes.has((cause as NodeJS.ErrnoException).code)
 
 export const unavailable = (url: string, why: string, cause?: unknown): RpcError =>
   new RpcError('registry_unavailable', `${URL.parse(url)?.host ?? url.slice(0, 200)}: ${why}`, { cause })

@@ -17,6 +17,8 @@ import {
   unavailable,
 } from './http-get.ts'
 import { type Reference, readReference } from './reference.ts'
+import { resumed, type Waiting } from './resumed.ts'
+import { UnexpectedStatus } from './status.ts'
 
 const manifestTypes = [
   'application/vnd.oci.image.index.v1+json',
@@ -41,6 +43,8 @@ export interface PullOptions {
   readonly mayReuse: (digest: string) => boolean
   /** For tests. */
   readonly http?: HttpGetOptions
+  /** For tests. */
+  readonly waiting?: Waiting
 }
 
 /** @throws RpcError `registry_unavailable`, `not_found`, `digest_mismatch`, `invalid_image`; then nothing is left of it */
@@ -83,12 +87,12 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
     const fetch = async ({ digest, size }: Blob): Promise<Draft> => {
       const draftOf = (content: AsyncIterable<Uint8Array>) =>
         blobs.draft(options.watch(content, size), digest)
-      const download = async () => limited((await get(`${base}/blobs/${digest}`, {})).body, size, digest)
+      const download = () => resumed(get, `${base}/blobs/${digest}`, { digest, size }, options.waiting)
       const stored = (await isThere(digest))
         ? // What is damaged on the disk is downloaded again.
           await draftOf(blobs.read(digest)).catch(() => undefined)
         : undefined
-      const draft = stored ?? (await draftOf(await download()))
+      const draft = stored ?? (await draftOf(download()))
       drafts.set(digest, draft)
       return draft
     }
@@ -121,21 +125,6 @@ function expectSmall({ config, layers }: { config: Blob; layers: readonly Blob[]
       'invalid_image',
       `the image has ${size} bytes; the limit is ${maxSize} (images.maxSize)`,
     )
-}
-
-/** The chunks of a blob, with the length in its manifest. @throws RpcError `digest_mismatch` */
-async function* limited(
-  content: AsyncIterable<Uint8Array>,
-  size: number,
-  digest: string,
-): AsyncGenerator<Uint8Array> {
-  let left = size
-  for await (const chunk of content) {
-    left -= chunk.length
-    if (left < 0)
-      throw new RpcError('digest_mismatch', `${digest} should have ${size} bytes, and more were sent`)
-    yield chunk
-  }
 }
 
 const tokenAnswer = z.object({ token: z.string().optional(), access_token: z.string().optional() })
@@ -172,11 +161,15 @@ function authenticated(
       if (authorization !== undefined) response = await ask()
     }
     const { status } = response
-    if (status === 200) return response
+    if (status === 200 || (status === 206 && 'Range' in headers)) return response
     response.discard()
     if (status === 404) throw new RpcError('not_found', `${registry} has no ${text}`)
     const refused = status === 401 || status === 403
-    throw unavailable(url, refused ? `it refused the credentials (${status})` : `it answered ${status}`)
+    throw unavailable(
+      url,
+      refused ? `it refused the credentials (${status})` : `it answered ${status}`,
+      new UnexpectedStatus(response, new URL(url).origin),
+    )
   }
 }
 
@@ -184,7 +177,8 @@ function authenticated(
 async function readToken(answered: Answer, { href }: URL): Promise<string> {
   if (answered.status !== 200) {
     answered.discard()
-    throw unavailable(href, `it refused a token with ${answered.status}`)
+    const cause = new UnexpectedStatus(answered, answered.origin)
+    throw unavailable(href, `it refused a token with ${answered.status}`, cause)
   }
   try {
     const { token, access_token } = tokenAnswer.parse(JSON.parse(await readText(answered, maxTokenAnswer)))

@@ -1,0 +1,169 @@
+/**
+ * Downloads a blob with as many requests as its connections need: after a cut, the next request is for the missing bytes only
+ * (RFC 9110 § 14.2). It sends no `If-Range`: the digest identifies the content, and the caller verifies it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { RpcError } from '@selvedge/protocol'
+import { type Answer, type HttpGet, isPassing, unavailable } from './http-get.ts'
+import { UnexpectedStatus } from './status.ts'
+
+interface Blob {
+  readonly digest: string
+  /** Bytes, as the manifest announces them. */
+  readonly size: number
+}
+
+/** What tests replace. */
+export interface Waiting {
+  wait(ms: number): Promise<unknown>
+  /** From 0 to 1. */
+  random(): number
+}
+
+const limits = {
+  /** Requests in a row of which each one brings less than `progressBytes`: about ten minutes with their back-off. */
+  failures: 15,
+  progressBytes: 64 * 1024,
+  /** Answers that send the blob from its first byte again. */
+  restarts: 5,
+  firstDelayMs: 1000,
+  maxDelayMs: 60_000,
+  /** The longest `Retry-After` that is obeyed. */
+  maxRetryAfterMs: 900_000,
+} as const
+
+const real: Waiting = {
+  wait: (ms) => sleep(ms, undefined, { ref: false }),
+  random: () => Math.random(),
+}
+
+/**
+ * The bytes of a blob, each of them once and in order. They are not verified.
+ *
+ * @throws RpcError `registry_unavailable`, `not_found`, `digest_mismatch` if more bytes come than were announced
+ */
+export async function* resumed(
+  get: HttpGet,
+  url: string,
+  blob: Blob,
+  waiting: Waiting = real,
+): AsyncGenerator<Uint8Array> {
+  const state = { received: 0, requests: 0, failures: 0, restarts: 0, hasRanges: true }
+  for (;;) {
+    const before = state.received
+    try {
+      state.requests++
+      const asked = state.hasRanges ? before : 0
+      const answer = await get(url, requestHeaders(asked))
+      const skipped = before - firstByteOf(answer, asked, blob)
+      if (skipped > 0) state.restarts++
+      for await (const chunk of beyond(answer.body, skipped)) {
+        state.received += chunk.length
+        if (state.received > blob.size) throw tooLong(blob)
+        yield chunk
+      }
+      if (state.received === blob.size) return
+      // Another range than the requested one, or a body without its end.
+      throw new Error('the answer was complete before the blob')
+    } catch (cause) {
+      if (!mayContinue(cause)) throw cause
+      if (cause instanceof WrongRange || answerOf(cause)?.status === 416) state.hasRanges = false
+      const progress = state.received - before
+      state.failures = progress >= limits.progressBytes ? 1 : state.failures + 1
+      if (state.failures >= limits.failures || state.restarts >= limits.restarts)
+        throw givenUp(url, blob, state, cause)
+      await waiting.wait(delayOf(url, cause, state.failures, waiting.random()))
+    }
+  }
+}
+
+/** An answer that fits to no request that was sent. */
+class WrongRange extends Error {}
+
+const requestHeaders = (from: number): Record<string, string> => ({
+  'Accept-Encoding': 'identity',
+  ...(from > 0 && { Range: `bytes=${from}-` }),
+})
+
+/** The position in the blob of the first byte of an answer: 0, or that of the request. An answer that does not fit is discarded. */
+function firstByteOf(answer: Answer, asked: number, { digest, size }: Blob): number {
+  const { status, headers, origin } = answer
+  const refuse = (cause: Error): never => {
+    answer.discard()
+    throw cause
+  }
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity')
+    return refuse(
+      unavailable(origin, `it sent ${digest} with the encoding ${JSON.stringify(encoding.slice(0, 50))}`),
+    )
+  const range = headers['content-range'] ?? ''
+  if (
+    status === 206 &&
+    range !== `bytes ${asked}-${size - 1}/${size}` &&
+    range !== `bytes ${asked}-${size - 1}/*`
+  )
+    return refuse(
+      new WrongRange(
+        `it sent the range ${JSON.stringify(range.slice(0, 100))} for ${asked}-${size - 1} of ${size}`,
+      ),
+    )
+  const first = status === 206 ? asked : 0
+  const length = headers['content-length']
+  if (length !== undefined && Number(length) !== size - first)
+    return refuse(
+      new RpcError(
+        'digest_mismatch',
+        `${digest} should have ${size - first} bytes from byte ${first}, and ${length.slice(0, 50)} were announced`,
+      ),
+    )
+  return first
+}
+
+/** The chunks of a body after its first bytes. */
+async function* beyond(body: AsyncIterable<Uint8Array>, skipped: number): AsyncGenerator<Uint8Array> {
+  let left = skipped
+  for await (const chunk of body) {
+    const rest = chunk.subarray(Math.min(left, chunk.length))
+    left -= chunk.length - rest.length
+    if (rest.length > 0) yield rest
+  }
+}
+
+const tooLong = ({ digest, size }: Blob): RpcError =>
+  new RpcError('digest_mismatch', `${digest} should have ${size} bytes, and more were sent`)
+
+/** The answer that an error is about. */
+const answerOf = (cause: unknown): UnexpectedStatus | undefined =>
+  cause instanceof RpcError && cause.cause instanceof UnexpectedStatus ? cause.cause : undefined
+
+/** Whether another request may succeed. Errors of a body are no RpcError. */
+function mayContinue(cause: unknown): boolean {
+  if (!(cause instanceof RpcError)) return true
+  const answer = answerOf(cause)
+  if (answer) return answer.isPassing || answer.status === 416
+  return cause.reason === 'registry_unavailable' && isPassing(cause.cause)
+}
+
+/** Milliseconds until the next request: the `Retry-After` of the answer, or an exponential back-off with jitter. @throws RpcError */
+function delayOf(url: string, cause: unknown, failures: number, random: number): number {
+  const asked = answerOf(cause)?.retryAfterMs
+  if (asked !== undefined && asked > limits.maxRetryAfterMs)
+    throw unavailable(
+      url,
+      `it accepts no request before ${asked / 1000} s are over; deploy the image after that`,
+      cause,
+    )
+  const delay = Math.min(limits.firstDelayMs * 2 ** (failures - 1), limits.maxDelayMs)
+  return (asked ?? 0) + delay * (0.5 + random / 2)
+}
+
+function givenUp(
+  url: string,
+  { digest, size }: Blob,
+  { received, requests }: { readonly received: number; readonly requests: number },
+  cause: unknown,
+): RpcError {
+  const why = `${received} of ${size} bytes of ${digest} arrived in ${requests} requests; the last one failed: ${(cause as Error).message}`
+  return unavailable(url, why, cause)
+}
