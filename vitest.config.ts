@@ -47,7 +47,8 @@ const kinds = {
     // Vitest needs groups of projects with different numbers of workers; they run one after the other.
     sequence: { groupOrder: 1 },
   },
-  rules: { include: rules, exclude: [] },
+  // In few processes, which read and parse each source once.
+  rules: { include: rules, exclude: [], isolate: false },
 }
 
 /** What holds for every test, also for those that the guards start in a Vitest of their own. */

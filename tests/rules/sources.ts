@@ -43,7 +43,14 @@ const filesOf = (...patterns: readonly string[]): string[] =>
     .trim()
     .split('\n')
 
-const readSource = (path: string): Source => parseSource(path, readFileSync(join(root, path), 'utf8'))
+/** The sources that a process has read: the rules run in few processes, and none changes a source. */
+const known = new Map<string, Source>()
+
+function readSource(path: string): Source {
+  const source = known.get(path) ?? parseSource(path, readFileSync(join(root, path), 'utf8'))
+  known.set(path, source)
+  return source
+}
 
 export function parseSource(path: string, text: string): Source {
   const lang = path.endsWith('x') ? 'tsx' : 'ts'
@@ -66,14 +73,21 @@ export function childrenOf(node: SyntaxNode): readonly SyntaxNode[] {
 export const isFunction = ({ type }: SyntaxNode): boolean =>
   type === 'ArrowFunctionExpression' || type === 'FunctionExpression' || type === 'FunctionDeclaration'
 
+interface Place {
+  readonly node: SyntaxNode
+  readonly ancestors: readonly SyntaxNode[]
+}
+
 /** Every node below one, parents first; `ancestors` lists the nodes around it, the outermost first. */
-export function* nodesOf(
-  node: SyntaxNode,
-  ancestors: readonly SyntaxNode[] = [],
-): Generator<{ node: SyntaxNode; ancestors: readonly SyntaxNode[] }> {
-  yield { node, ancestors }
-  const around = [...ancestors, node]
-  for (const child of childrenOf(node)) yield* nodesOf(child, around)
+export function* nodesOf(root: SyntaxNode, around: readonly SyntaxNode[] = []): Generator<Place> {
+  const waiting: Place[] = [{ node: root, ancestors: around }]
+  for (let place = waiting.pop(); place; place = waiting.pop()) {
+    yield place
+    const children = childrenOf(place.node)
+    if (children.length === 0) continue
+    const ancestors = [...place.ancestors, place.node]
+    for (let index = children.length; index-- > 0; ) waiting.push({ node: children[index]!, ancestors })
+  }
 }
 
 /** `path:line`, for a person to click on. */
