@@ -98,7 +98,8 @@ export async function startCompose(podman: Podman, commands: Commands): Promise<
         } catch (cause) {
           if (Date.now() > until)
             throw new Error(`${service} did not become healthy:\n${await logs(service)}`, { cause })
-          await new Promise((resolve) => setTimeout(resolve, 500))
+          // Each check starts Podman, and Node.js in the container.
+          await new Promise((resolve) => setTimeout(resolve, 1000))
         }
       }
     },

@@ -5,7 +5,7 @@ import { allocatorEnv } from '@selvedge/service-kit/lifecycle'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { products } from '../../../packaging/products.ts'
 import { needs } from '../../harness/installed.ts'
-import { stepLimitMs } from '../../harness/limits.ts'
+import { stepLimitMs, whereProgramsStart } from '../../harness/limits.ts'
 import { type Podman, podmanNeeds, startPodman } from '../../harness/podman.ts'
 import { type Commands, readCommands } from './commands.ts'
 import { type Compose, makeAuthority, startCompose } from './compose.ts'
@@ -202,9 +202,10 @@ describe('services in containers', needs(...needed), () => {
       async (service) => {
         const before = await compose.restarts(service)
         await compose.kill(service)
-        await expect.poll(() => compose.restarts(service)).toBeGreaterThan(before)
+        await expect.poll(() => compose.restarts(service), whereProgramsStart).toBeGreaterThan(before)
         const refused = await refusedUntilFlowing()
-        expect(Object.values(refused).reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(callersCount)
+        const count = Object.values(refused).reduce((sum, each) => sum + each, 0)
+        expect(count, JSON.stringify(refused)).toBeLessThanOrEqual(callersCount)
         await compose.untilHealthy(service)
         expect(await refusedUntilFlowing()).toEqual({})
       },
@@ -218,7 +219,10 @@ describe('services in containers', needs(...needed), () => {
       await compose.kill(primary)
       await refusedUntilFlowing()
       await expect
-        .poll(() => compose.podman('exec', compose.nameOf(primary), 'redis-cli', 'cluster', 'info'))
+        .poll(
+          () => compose.podman('exec', compose.nameOf(primary), 'redis-cli', 'cluster', 'info'),
+          whereProgramsStart,
+        )
         .toContain('cluster_state:ok')
       expect(await refusedUntilFlowing()).toEqual({})
     })
@@ -235,7 +239,7 @@ describe('services in containers', needs(...needed), () => {
       await compose.podman('stop', '--time', '20', compose.nameOf('database'))
       const before = await compose.restarts('identity-2')
       await compose.kill('identity-2')
-      await expect.poll(() => compose.restarts('identity-2')).toBeGreaterThan(before + 1)
+      await expect.poll(() => compose.restarts('identity-2'), whereProgramsStart).toBeGreaterThan(before + 1)
       expect(await compose.logs('identity-2')).toContain(
         "error: identity did not start: can't open the database",
       )

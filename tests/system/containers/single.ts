@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createRuntimeClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
 import { expect, it } from 'vitest'
+import { whereProgramsStart } from '../../harness/limits.ts'
 import type { Podman } from '../../harness/podman.ts'
 import { version } from './images.ts'
 
@@ -55,7 +56,7 @@ function testLife(podman: () => Podman, { start, inspect, isHealthy }: Container
       const volume = ['--volume', `${name}-state:/var/lib/selvedge`]
       for (let round = 0; round < 2; round++) {
         const container = start(name, volume)
-        await expect.poll(() => isHealthy(container)).toBe(true)
+        await expect.poll(() => isHealthy(container), whereProgramsStart).toBe(true)
         const top = podman()
           .run('top', container, 'hpid', 'huser', 'capeff', 'args')
           .trim()
@@ -72,7 +73,7 @@ function testLife(podman: () => Podman, { start, inspect, isHealthy }: Container
 
   it('of the runtime serves its API on the socket of its volume', async () => {
     const container = start('runtime', ['--init', '--volume', 'runtime-state:/var/lib/selvedge'])
-    await expect.poll(() => isHealthy(container)).toBe(true)
+    await expect.poll(() => isHealthy(container), whereProgramsStart).toBe(true)
     const folder = podman().run('volume', 'inspect', '--format', '{{.Mountpoint}}', 'runtime-state').trim()
     const fetch = createNodeFetch({ socketPath: join(folder, 'state/runtime.sock') })
     const { nodeId } = await createRuntimeClient({ url: 'http://localhost', fetch }).getMe()
@@ -89,10 +90,12 @@ function testLife(podman: () => Podman, { start, inspect, isHealthy }: Container
     chownSync(folder, 10_001, 10_001)
     try {
       const container = start('identity', ['--volume', `${folder}:/var/lib/selvedge`])
-      await expect.poll(() => podman().logs(container)).toContain('the disk is full; the start waits')
+      await expect
+        .poll(() => podman().logs(container), whereProgramsStart)
+        .toContain('the disk is full; the start waits')
       expect(isHealthy(container)).toBe(false)
       mount('-o', 'remount,size=64m')
-      await expect.poll(() => isHealthy(container)).toBe(true)
+      await expect.poll(() => isHealthy(container), whereProgramsStart).toBe(true)
       podman().run('rm', '--force', '--time', '0', container)
     } finally {
       execFileSync('umount', ['--lazy', folder])
