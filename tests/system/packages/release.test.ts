@@ -1,7 +1,7 @@
 /** `npm run package` as a whole: the same bytes wherever it runs, checksums, a bill of materials, one version, no key. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -44,9 +44,12 @@ describe('a release', () => {
       { cwd: root, input: files, stdio: ['pipe', 'ignore', 'ignore'] },
     )
     execFileSync('tar', ['xf', `${target}.tar`], { cwd: target })
-    for (const each of ['node_modules', 'apps/cli/node_modules']) {
-      execFileSync('cp', ['-a', '--reflink=auto', join(root, each), join(target, each)])
-    }
+    // By hard links where both are on one disk: nothing of them is changed in place.
+    for (const each of ['node_modules', 'apps/cli/node_modules'])
+      if (spawnSync('cp', ['-al', join(root, each), join(target, each)]).status !== 0) {
+        rmSync(join(target, each), { recursive: true, force: true })
+        execFileSync('cp', ['-a', '--reflink=auto', join(root, each), join(target, each)])
+      }
   }
 
   beforeAll(async () => {

@@ -9,6 +9,7 @@ import { killAfterNaming, killedAt } from './lives.ts'
 import { expectApplicable } from './mutants/build.ts'
 import { findMutant } from './mutants/find.ts'
 import { mutants } from './mutants/mutants.ts'
+import type { Work } from './subject.ts'
 import { createUpgrades } from './upgrades/upgrades.ts'
 
 const seed = testSeed
@@ -41,10 +42,12 @@ describe('after a cut of the power', { ...daemonNeeds, timeout }, () => {
 })
 
 describe('after a kill, a start and a cut of the power', { ...daemonNeeds, timeout }, () => {
+  let recorded: Promise<Work> | undefined
   it.each(['node-key.json', 'state.a'])(
     'what the second process found and used is there: %s',
     async (name) => {
-      const first = await runtime.record()
+      recorded ??= runtime.record()
+      const first = await recorded
       const work = await runtime.record({ earlier: killedAt(first, killAfterNaming(first, name)) })
       const found = await explore(runtime, work, { states: 100, starts: 1, byChance: 2, seed })
       expect(found.problems).toEqual([])
