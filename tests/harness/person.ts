@@ -87,7 +87,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
  */
 export async function findObstacles(page: Page, rules: 'all' | 'colors' = 'all'): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
-  const chosen = rules === 'all' ? {} : { runOnly: ['cat.color'] }
+  const chosen = rules === 'all' ? {} : { runOnly: ['color-contrast', 'link-in-text-block'] }
   return page.evaluate(async (chosen) => {
     type Result = { violations: { impact: string; id: string; nodes: { html: string }[] }[] }
     type Axe = { run(options: object): Promise<Result> }
