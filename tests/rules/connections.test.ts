@@ -59,7 +59,6 @@ function findConnections(source: Source): string[] {
 
 /** Files with connections to other machines, and the row of docs/operating.md, "What connects where", that has them. */
 const outbound = new Map([
-  ['apps/cli/src/archive/component/host/outgoing.ts', 'Functions and containers'],
   ['apps/cli/src/context/bound-token.ts', 'Command line'],
   ['apps/cli/src/context/confirm.ts', 'Command line'],
   ['apps/cli/src/context/context.ts', 'Command line'],

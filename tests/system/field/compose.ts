@@ -66,13 +66,19 @@ async function openCopy({ services }: PodmanServices, name: string) {
   }
 }
 
+/** The first sentence, as far as a cell of a table may be long: what to do next belongs to the command line. */
+const shorten = (text: string): string => {
+  const [sentence = ''] = text.split(/\.(?= |$)/)
+  return sentence.length > 110 ? `${sentence.slice(0, 109)}…` : sentence
+}
+
 /** Why a file is not accepted: the first problem that the command line shows. */
 async function refusalOf(stack: PodmanServices, name: string): Promise<ComposeFile> {
   const copy = await openCopy(stack, name)
   try {
     const { code, errors } = await copy.run('deploy', 'compose.yaml')
     const [first = ''] = errors.split('\n')
-    const seen = first.replace(/^error: /, 'refused: ')
+    const seen = `refused: ${shorten(first.replace(/^error: (?:[\w.-]+:\d+:\d+: )?/, ''))}`
     return code === 0
       ? { name, changed: '', seen, problem: 'it is accepted, and has no row' }
       : { name, changed: '', seen }

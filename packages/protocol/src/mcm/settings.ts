@@ -175,7 +175,7 @@ export const containerSettings = {
     (text) => (isHostName(text) ? text : undefined),
   ),
   'MCM.CAPABILITIES': orImage(
-    'Capabilities that an OCI container keeps of those of its profile, such as `CHOWN, SETGID, SETUID`; an empty text for no capability. Default: all of the profile. A program that does not start as root has none in any case.',
+    'Capabilities that an OCI container keeps of those of its profile, such as `CHOWN, SETGID, SETUID`; an empty text for no capability. Default: all of the profile. A program that does not start as root never has a capability.',
     'names such as CHOWN of the profile, separated by commas; each once',
     readCapabilities,
   ),

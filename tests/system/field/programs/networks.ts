@@ -17,12 +17,7 @@ const dnsmasq: Program = {
   version: () => versionOf(downloadPackages(['dnsmasq-base']), 'dnsmasq-base'),
   env: {
     // To give up root it needs NET_ADMIN.
-    'MCM.ARGS': JSON.stringify([
-      '--user=root',
-      '--no-resolv',
-      '--no-hosts',
-      '--address=/router.test/10.9.8.7',
-    ]),
+    'MCM.ARGS': JSON.stringify(['-u', 'root', '-R', '-h', '-A', '/router.test/10.9.8.7']),
     'MCM.PORTS': 'PORT:53/udp',
     'MCM.READY': 'none',
   },
