@@ -34,6 +34,8 @@ const isRelated = take('--related') !== undefined
 const since = isRelated && args[0]?.startsWith('-') === false ? args.shift()! : 'HEAD'
 const earlier = take('--and-skipped')
 if (earlier !== undefined) args.push(...foldersOf(kinds), ...skippedIn(readOutcomes(earlier)))
+/** Options of the caller that hold for a second attempt, too. */
+const settings = args.filter((each) => /^--[\w-]+=/.test(each) && !each.startsWith('--maxWorkers'))
 const hasWords = args.some((each) => !each.startsWith('-'))
 const chosen = hasWords || isRelated ? [] : (kinds ?? '').split(',').filter(Boolean)
 const related = isRelated ? [`--changed=${since}`, '--passWithNoTests'] : []
@@ -72,7 +74,7 @@ async function attemptAgain(first: Outcomes): Promise<Outcomes> {
   let outcomes = first
   for (const [path, { failures }] of failed) {
     say(`\n${path} failed: it is run once more, alone`)
-    const { outcomes: second } = await runVitest([path, '--maxWorkers=1'])
+    const { outcomes: second } = await runVitest([path, '--maxWorkers=1', ...settings])
     if (second === undefined) return first
     const isUnstable = countsOf(second).failed === 0
     const more = failures.length > 1 ? ` and ${failures.length - 1} more` : ''
@@ -83,7 +85,9 @@ async function attemptAgain(first: Outcomes): Promise<Outcomes> {
 }
 
 const first = await runVitest([...chosen.map((each) => `--project=${each}`), ...related, ...args])
-if (first.outcomes === undefined || first.code === 0 || args.includes('--bail')) process.exitCode = first.code
+// A second attempt makes up for failed tests only, not for a run that found none or came to an end in another way.
+const hasFailed = first.outcomes !== undefined && countsOf(first.outcomes).failed > 0
+if (first.outcomes === undefined || !hasFailed || args.includes('--bail')) process.exitCode = first.code
 else {
   const outcomes = await attemptAgain(first.outcomes)
   for (const line of outcomes.unstable) say(line)
