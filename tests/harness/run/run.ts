@@ -85,7 +85,7 @@ async function attemptAgain(first: Outcomes): Promise<Outcomes> {
 }
 
 const first = await runVitest([...chosen.map((each) => `--project=${each}`), ...related, ...args])
-// A second attempt makes up for failed tests only, not for a run that found none or came to an end in another way.
+// A second attempt makes up for failed tests only, not for a run without tests, or one that Vitest failed for another reason.
 const hasFailed = first.outcomes !== undefined && countsOf(first.outcomes).failed > 0
 if (first.outcomes === undefined || !hasFailed || args.includes('--bail')) process.exitCode = first.code
 else {
