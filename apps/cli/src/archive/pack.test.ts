@@ -192,7 +192,8 @@ describe('the image of a function in TypeScript', () => {
   it('leaves an index.js without imports as it is, also where there is no bundler', async () => {
     const source = 'mimikModule.exports = (context, request, response) => response.end(1)'
     write({ 'index.js': source, 'package.json': '{ "dependencies": { "x": "1.0.0" } }' })
-    const unused: Builder = { bundle: () => Promise.reject(new Error('used')), close: () => undefined }
+    const use = () => Promise.reject(new Error('used'))
+    const unused: Builder = { bundle: use, transpile: use, close: () => undefined }
     expect((await packFolder(folder, { builder: unused })).modules).toEqual([])
     expect(await codeOf()).toBe(source)
   })

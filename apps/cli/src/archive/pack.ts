@@ -6,6 +6,7 @@ import { Header } from 'tar'
 import { UsageError } from '../failure.ts'
 import { type Builder, createBuilder } from './bundler/builder.ts'
 import { findEntry, needsBundling } from './bundler/entry.ts'
+import { isComponent } from './component/is-component.ts'
 
 const block = 512
 const sha256 = (content: string | Buffer): string => hash('sha256', content, 'hex')
@@ -57,7 +58,8 @@ export async function packFolder(folder: string, options: PackOptions = {}): Pro
   const { main, ...named } = readPackage(folder)
   const path = findEntry(folder, main)
   const source = readOwnFile(folder, path)
-  const entry = `index${extname(path) === '.wasm' ? '.wasm' : '.js'}`
+  const isWasm = extname(path) === '.wasm'
+  const entry = `index${isWasm && !isComponent(source) ? '.wasm' : '.js'}`
   const described = {
     name: cleanName(basename(resolve(folder))),
     version: '1.0.0',
@@ -68,7 +70,9 @@ export async function packFolder(folder: string, options: PackOptions = {}): Pro
     return { ...packFile(entry, source, described), modules: [] }
   const builder = options.builder ?? createBuilder()
   try {
-    const { code, files } = await builder.bundle(folder, path)
+    const { code, files } = isWasm
+      ? await builder.transpile(source, path)
+      : await builder.bundle(folder, path)
     return { ...packFile(entry, Buffer.from(code), described), modules: files }
   } finally {
     if (options.builder === undefined) builder.close()

@@ -11,6 +11,8 @@ import type { Problem } from './problem.ts'
 export interface Builder {
   /** @param folder of the function @param entry path from the folder @throws UsageError, with the lines of the author */
   bundle(folder: string, entry: string): Promise<Bundled>
+  /** @param component bytes of a WebAssembly component @param entry name of its file @throws UsageError */
+  transpile(component: Buffer, entry: string): Promise<Bundled>
   /** Stops the process, and with it the build that is under way. No later build is possible. */
   close(): void
 }
@@ -31,12 +33,14 @@ export function createBuilder(limits: BuildLimits = buildLimits): Builder {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       serialization: 'advanced',
     })
+  async function build(request: BuildRequest): Promise<Bundled> {
+    if (isClosed) throw new Error('the build was stopped')
+    if (child?.connected !== true) child = start()
+    return readAnswer(await ask(child, request))
+  }
   return {
-    async bundle(folder, entry) {
-      if (isClosed) throw new Error('the build was stopped')
-      if (child?.connected !== true) child = start()
-      return readAnswer(await ask(child, { folder, entry, limits }))
-    },
+    bundle: (folder, entry) => build({ folder, entry, limits }),
+    transpile: (component, entry) => build({ component, entry, limits }),
     close() {
       isClosed = true
       child?.kill('SIGKILL')

@@ -2,6 +2,7 @@
 import { existsSync, lstatSync, statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { UsageError } from '../../failure.ts'
+import { isComponent } from '../component/is-component.ts'
 
 const names = [
   'index.ts',
@@ -69,7 +70,7 @@ function isFile(path: string): boolean {
  * @param hasPackage whether the folder has a package.json
  */
 export function needsBundling(entry: string, source: Buffer, hasPackage: boolean): boolean {
-  if (entry.endsWith('.wasm')) return false
+  if (entry.endsWith('.wasm')) return isComponent(source)
   if (entry !== 'index.js') return true
   return hasPackage && /\b(?:import|require|from)\b/.test(source.toString())
 }

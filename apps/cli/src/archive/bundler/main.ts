@@ -2,15 +2,17 @@
  * The process that bundles functions, one after the other, for the command line that started it. A build that needs too much time or
  * memory is stopped with it.
  */
+import { transpileComponent } from '../component/transpile.ts'
 import { BuildFailure, bundleFunction } from './bundle.ts'
 import { type BuildAnswer, type BuildRequest, exitOutOfMemory } from './message.ts'
 
 const memoryCheckIntervalMs = 50
 
-async function answer({ folder, entry, limits }: BuildRequest): Promise<BuildAnswer> {
-  let bundler: typeof import('rolldown')
+async function answer(request: BuildRequest): Promise<BuildAnswer> {
+  const { limits } = request
+  let bundler: typeof import('rolldown') | undefined
   try {
-    bundler = await import('rolldown')
+    if (!('component' in request)) bundler = await import('rolldown')
   } catch (cause) {
     return { missing: (cause as Error).message.split('\n', 1)[0]! }
   }
@@ -18,7 +20,11 @@ async function answer({ folder, entry, limits }: BuildRequest): Promise<BuildAns
     if (process.memoryUsage.rss() > limits.memoryBytes) process.exit(exitOutOfMemory)
   }, memoryCheckIntervalMs)
   try {
-    return { bundled: await bundleFunction(bundler, folder, entry, limits) }
+    if ('component' in request)
+      return {
+        bundled: { code: await transpileComponent(request.component, request.entry), files: [], warnings: [] },
+      }
+    return { bundled: await bundleFunction(bundler!, request.folder, request.entry, limits) }
   } catch (cause) {
     if (cause instanceof BuildFailure) return { problem: cause.problem }
     return { problem: { text: (cause as Error).message } }

@@ -3,11 +3,14 @@ import type { Bundled } from './bundle.ts'
 import type { BuildLimits } from './limits.ts'
 import type { Problem } from './problem.ts'
 
-export interface BuildRequest {
-  readonly folder: string
+export type BuildRequest = {
   readonly entry: string
   readonly limits: BuildLimits
-}
+} & (
+  | { readonly folder: string }
+  /** Bytes of a WebAssembly component, in place of the sources of a folder. */
+  | { readonly component: Uint8Array }
+)
 
 export type BuildAnswer =
   | { readonly bundled: Bundled }
