@@ -182,6 +182,14 @@ export const groups: readonly Group[] = [
     tests: ['packages/client/src/backend/*.test.ts'],
   },
   beside('cli-credentials', cli, 'context/service-url'),
+  {
+    name: 'cli-components',
+    sources: [
+      'apps/cli/src/archive/component/{importable,is-component,transpile}.ts',
+      'apps/cli/src/archive/component/host/{body,cli,clocks,closed,failure,fields,interfaces,io,keyvalue,message,outgoing,session,worker}.ts',
+    ],
+    tests: ['apps/cli/src/archive/component/*.test.ts', 'apps/cli/src/archive/component/host/*.test.ts'],
+  },
   beside(
     'cli-archive',
     `${cli}/archive/bundler`,

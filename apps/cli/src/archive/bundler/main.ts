@@ -22,7 +22,11 @@ async function answer(request: BuildRequest): Promise<BuildAnswer> {
   try {
     if ('component' in request)
       return {
-        bundled: { code: await transpileComponent(request.component, request.entry), files: [], warnings: [] },
+        bundled: {
+          code: await transpileComponent(request.component, request.entry),
+          files: [],
+          warnings: [],
+        },
       }
     return { bundled: await bundleFunction(bundler!, request.folder, request.entry, limits) }
   } catch (cause) {

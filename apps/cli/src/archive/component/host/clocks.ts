@@ -64,7 +64,8 @@ function randomBytes(length: bigint): Uint8Array {
   if (length > maxRandomBytes)
     throw new Trap(`${length} random bytes were requested, and one call returns ${maxRandomBytes}`)
   const bytes = new Uint8Array(Number(length))
-  for (let at = 0; at < bytes.length; at += partBytes) crypto.getRandomValues(bytes.subarray(at, at + partBytes))
+  for (let at = 0; at < bytes.length; at += partBytes)
+    crypto.getRandomValues(bytes.subarray(at, at + partBytes))
   return bytes
 }
 

@@ -1,7 +1,9 @@
 /** Failures of the interfaces: what a component gets as the error of a result, and what ends its request. */
 
 /** Names of what `wasi:io/streams` fails with; `last-operation-failed` has the error of the stream. */
-export type StreamError = { readonly tag: 'closed' } | { readonly tag: 'last-operation-failed'; readonly val: IoError }
+export type StreamError =
+  | { readonly tag: 'closed' }
+  | { readonly tag: 'last-operation-failed'; readonly val: IoError }
 
 /** `wasi:io/error`. */
 export class IoError {

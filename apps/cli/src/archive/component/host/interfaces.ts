@@ -60,6 +60,9 @@ function createTypes(session: Session) {
     OutgoingResponse,
     RequestOptions,
     ResponseOutparam: message.ResponseOutparam,
-    httpErrorCode: (error: IoError): message.ErrorCode => ({ tag: 'internal-error', val: error.toDebugString() }),
+    httpErrorCode: (error: IoError): message.ErrorCode => ({
+      tag: 'internal-error',
+      val: error.toDebugString(),
+    }),
   }
 }

@@ -47,7 +47,8 @@ export class Pollable {
 export const poll = (list: readonly Pollable[]): Promise<Uint32Array> => Pollable.poll(list)
 
 /** Bytes of one read. @param length as the component gave it, of 64 bits */
-const limited = (length: bigint): number => Number(length > maxBufferedBytes ? BigInt(maxBufferedBytes) : length)
+const limited = (length: bigint): number =>
+  Number(length > maxBufferedBytes ? BigInt(maxBufferedBytes) : length)
 
 export class InputStream {
   readonly #session: Session
@@ -196,7 +197,8 @@ export class OutputStream {
   }
 
   async blockingWriteZeroesAndFlush(length: bigint): Promise<void> {
-    if (length > maxBufferedBytes) throw new Trap(`blocking-write-zeroes-and-flush was called with ${length} bytes`)
+    if (length > maxBufferedBytes)
+      throw new Trap(`blocking-write-zeroes-and-flush was called with ${length} bytes`)
     await this.blockingWriteAndFlush(new Uint8Array(Number(length)))
   }
 
@@ -226,4 +228,3 @@ export class OutputStream {
     if (end) throw new Refusal(end)
   }
 }
-

@@ -2,7 +2,9 @@
 import type { FunctionStorage } from '@selvedge/client/function'
 import { Refusal } from './failure.ts'
 
-type StoreError = { readonly tag: 'no-such-store' | 'access-denied' } | { readonly tag: 'other'; readonly val: string }
+type StoreError =
+  | { readonly tag: 'no-such-store' | 'access-denied' }
+  | { readonly tag: 'other'; readonly val: string }
 
 /** Keys of one call of `list-keys`. */
 const maxListedKeys = 1000
@@ -86,7 +88,10 @@ export function createKeyvalue(storage: FunctionStorage, hasTextCursors: boolean
     const value = bucket.get(key)
     const text = value === undefined ? '0' : Buffer.from(value).toString()
     if (!/^-?\d{1,20}$/.test(text))
-      throw new Refusal<StoreError>({ tag: 'other', val: `the value of ${JSON.stringify(key)} is no integer` })
+      throw new Refusal<StoreError>({
+        tag: 'other',
+        val: `the value of ${JSON.stringify(key)} is no integer`,
+      })
     const sum = BigInt.asIntN(64, BigInt(text) + delta)
     bucket.set(key, encoder.encode(String(sum)))
     return sum

@@ -44,7 +44,11 @@ export class FutureTrailers {
   }
 
   subscribe(): Pollable {
-    return new Pollable(this.#session, () => true, () => Promise.resolve())
+    return new Pollable(
+      this.#session,
+      () => true,
+      () => Promise.resolve(),
+    )
   }
 
   get(): Result<Result<undefined, ErrorCode>, undefined> {

@@ -71,7 +71,11 @@ export class FutureIncomingResponse {
 export function createOutgoingHandler(session: Session) {
   let count = 0
 
-  async function send(request: OutgoingRequest, url: string, options: RequestOptions | undefined): Promise<Outcome> {
+  async function send(
+    request: OutgoingRequest,
+    url: string,
+    options: RequestOptions | undefined,
+  ): Promise<Outcome> {
     const timeout = options?.firstByteTimeout() ?? options?.connectTimeout()
     const late = AbortSignal.timeout(
       timeout === undefined ? maxTimeoutMs : Math.min(millisecondsOf(timeout), maxTimeoutMs),

@@ -6,7 +6,13 @@ import type { FunctionStorage } from '@selvedge/client/function'
 import { Exit, Trap } from './failure.ts'
 import { Fields } from './fields.ts'
 import { createInterfaces } from './interfaces.ts'
-import { type ErrorCode, IncomingRequest, type OutgoingResponse, ResponseOutparam, type Result } from './message.ts'
+import {
+  type ErrorCode,
+  IncomingRequest,
+  type OutgoingResponse,
+  ResponseOutparam,
+  type Result,
+} from './message.ts'
 
 /** As much of WebAssembly as this program uses. */
 declare const WebAssembly: { compile(bytes: ArrayBuffer): Promise<CoreModule> }
@@ -110,31 +116,42 @@ function startRun(
   let out: OutgoingResponse | undefined
   const leave = () => end.abort(new Error('the caller has left'))
   request.signal.addEventListener('abort', leave, { once: true })
-  const { interfaces, finish } = createInterfaces(session, { ...around, hasTextCursors: component.hasTextCursors })
+  const { interfaces, finish } = createInterfaces(session, {
+    ...around,
+    hasTextCursors: component.hasTextCursors,
+  })
 
   const outparam = new ResponseOutparam((given: Result<OutgoingResponse, ErrorCode>) => {
-    if (given.tag === 'err') return response.reject(new Error(`the component answered with the error ${nameOf(given.val)}`))
+    if (given.tag === 'err')
+      return response.reject(new Error(`the component answered with the error ${nameOf(given.val)}`))
     out = given.val
     const made = out.toResponse()
     sent = made.settled
     // Its sender has no further use for the signal: a platform may also abort it after a complete answer.
     void sent.then(() => {
       request.signal.removeEventListener('abort', leave)
-      setTimeout(() => end.abort(new Error('the component went on for too long after its response')), afterResponseMs)
+      setTimeout(
+        () => end.abort(new Error('the component went on for too long after its response')),
+        afterResponseMs,
+      )
     })
     response.resolve(made.response)
   })
 
   async function run(): Promise<void> {
     const instance = await component.instantiate(getCoreModule, interfaces)
-    await instance[component.handler]!.handle!(new IncomingRequest(session, request, Fields.received(request.headers)), outparam)
+    await instance[component.handler]!.handle!(
+      new IncomingRequest(session, request, Fields.received(request.headers)),
+      outparam,
+    )
     if (!sent) throw new Trap('the component set no response')
   }
 
   const done = run()
     .catch((cause) => {
       if (!(cause instanceof Exit && cause.code === 0)) {
-        if (sent && !end.signal.aborted) console.error('the component failed after it set its response:', cause)
+        if (sent && !end.signal.aborted)
+          console.error('the component failed after it set its response:', cause)
         response.reject(cause)
       }
       response.reject(new Trap('the component called exit before it set a response'))
