@@ -83,11 +83,6 @@ describe('a component that was written by hand', () => {
     for (let count = 0; count < 20; count++) await leave()
     expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' })
   })
-
-  it.each(['loop', 'sleep', 'grow'])('is stopped at its limits, and serves again: /%s', async (at) => {
-    expect((await answerOf(`/${at}`)).status).toBeGreaterThanOrEqual(500)
-    await vi.waitFor(async () => expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' }))
-  })
 })
 
 describe('a component of AssemblyScript', () => {

@@ -16,8 +16,8 @@ import {
 
 /** As much of WebAssembly as this program uses. */
 declare const WebAssembly: { compile(bytes: ArrayBuffer): Promise<CoreModule> }
-declare class CoreModule {
-  readonly #isModule: true
+interface CoreModule {
+  readonly [Symbol.toStringTag]: string
 }
 
 /** Instances at the same time; further requests wait for one. */
