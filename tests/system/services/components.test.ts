@@ -52,12 +52,6 @@ describe('a component that was written by hand', () => {
     await vi.waitFor(async () => expect(await logOf()).toContain('a line in the log'))
   })
 
-  it('gets a body of more bytes than wait in memory, and answers with it', async () => {
-    const body = 'ab'.repeat(300_000)
-    const { text } = await services.call(`${path}/echo`, { method: 'POST', body })
-    expect(text).toBe(body)
-  })
-
   it('gets an error for a header with a line break', async () => {
     expect(await answerOf('/bad')).toEqual({ status: 200, text: 'invalid-syntax' })
   })
