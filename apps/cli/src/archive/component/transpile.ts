@@ -5,13 +5,19 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { deflateRawSync } from 'node:zlib'
-import type { generate as generateCode } from '../../../../../node_modules/@bytecodealliance/jco-transpile/vendor/js-component-bindgen-component.js'
 import { BuildFailure } from '../bundler/bundle.ts'
 import { importable } from './importable.ts'
 
+/** What of the transpiler of jco is used: it has types only beside its code, in a folder that it does not export. */
 interface Transpiler {
   readonly $init: Promise<void>
-  readonly generate: typeof generateCode
+  generate(component: Uint8Array, options: Readonly<Record<string, unknown>>): Transpiled
+}
+
+interface Transpiled {
+  readonly files: readonly (readonly [name: string, content: Uint8Array])[]
+  readonly imports: readonly string[]
+  readonly exports: readonly (readonly [name: string, type: unknown])[]
 }
 
 /** A file of the bundled command line, also for the sources. */
@@ -50,7 +56,7 @@ const debugging = 'globalThis?.process?.env?.JCO_DEBUG'
 export async function transpileComponent(component: Uint8Array, file: string): Promise<string> {
   const { $init, generate } = (await import(bundled('transpiler.mjs'))) as Transpiler
   await $init
-  let made: ReturnType<typeof generateCode>
+  let made: Transpiled
   try {
     made = generate(component, {
       name: 'component',
