@@ -27,7 +27,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'apps/cli/src/support/logs.ts': 'the whole output of a tool',
   'apps/cli/src/archive/bundler/bundle.ts': 'one message',
   'apps/cli/src/archive/bundler/problem.ts': 'a whole source file',
-  'apps/cli/src/archive/bundler/main.ts': 'one message',
+  'apps/cli/src/archive/bundler/answer.ts': 'one message',
   'apps/cli/src/commands/service/status.ts': 'the whole output of a tool',
   'apps/cli/src/commands/container/spec.ts': 'a whole file',
   'packages/service-kit/src/log/error-id.ts': 'one stack',

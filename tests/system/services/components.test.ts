@@ -1,23 +1,30 @@
 /** WebAssembly components of wasi:http/proxy as functions: one written by hand, and one of AssemblyScript. */
-import { copyFileSync, mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { packFolder } from '../../../apps/cli/src/archive/pack.ts'
+import { stepLimitMs, whereProgramsStart } from '../../harness/limits.ts'
 import { root } from '../../harness/processes.ts'
 import { type Services, startServices } from '../../harness/services.ts'
+import { buildComponent, textOf } from './components/build.ts'
+
+const fileOf = (name: string) => join(root, 'tests/system/services/components', `${name}.wasm`)
+const atLimits = { 'MCM.MAX_EXECUTION_TIME_SEC': '2', 'MCM.MEMORY_MB': '192' }
 
 let services: Services
+let path: string
 beforeAll(async () => {
   services = await startServices()
 })
 afterAll(() => services.stop())
 
-async function deploy(name: string, env: Record<string, string> = {}) {
+/** @param component its bytes; without them, the file with the name */
+async function deploy(name: string, env: Record<string, string> = {}, component = readFileSync(fileOf(name))) {
   const folder = join(services.stack.state, 'components', name)
   mkdirSync(folder, { recursive: true })
-  copyFileSync(join(root, 'tests/system/services/components', `${name}.wasm`), join(folder, 'index.wasm'))
+  writeFileSync(join(folder, 'index.wasm'), component)
   const { archive } = await packFolder(folder, { name })
   const { id: image } = await services.deployImage(archive)
   return services.runtime().deployContainer({
@@ -26,19 +33,18 @@ async function deploy(name: string, env: Record<string, string> = {}) {
   })
 }
 
+const answerOf = async (at: string) => {
+  const { status, text } = await services.call(path + at)
+  return { status, text }
+}
+
 describe('a component that was written by hand', () => {
   let id: string
-  let path: string
   beforeAll(async () => {
-    const limits = { 'MCM.MAX_EXECUTION_TIME_SEC': '3', 'MCM.MEMORY_MB': '192' }
-    const record = await deploy('hello', limits)
+    const record = await deploy('hello', atLimits)
     id = record.id
     path = record.basePath
   })
-  const answerOf = async (at: string) => {
-    const { status, text } = await services.call(path + at)
-    return { status, text }
-  }
   const logOf = async () => {
     const { lines } = await services
       .runtime()
@@ -59,6 +65,7 @@ describe('a component that was written by hand', () => {
   it.each([
     ['trap', 'unreachable'],
     ['none', 'the component set no response'],
+    ['fields', 'fields have more than 256 entries'],
   ])('answers with 500 and writes the reason to the log, and goes on: /%s', async (at, reason) => {
     expect((await answerOf(`/${at}`)).status).toBe(500)
     await vi.waitFor(async () => expect((await logOf()).join('\n')).toContain(reason))
@@ -75,6 +82,50 @@ describe('a component that was written by hand', () => {
         sent.on('close', resolve).on('error', reject)
       })
     for (let count = 0; count < 20; count++) await leave()
+    expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' })
+  })
+
+  it('answers to a request with a body that it does not read', async () => {
+    const body = Buffer.alloc(600_000)
+    const { status, text } = await services.call(`${path}/x`, { method: 'POST', body })
+    expect({ status, text }).toEqual({ status: 200, text: '/x' })
+  })
+
+  it('breaks an answer off that it does not finish, and goes on', async () => {
+    await expect(answerOf('/unfinished')).rejects.toThrow(/aborted|hang up|ECONNRESET/)
+    expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' })
+  })
+
+  it('frees the instances of requests that wait for too long', async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => answerOf('/sleep')))
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(504))
+    expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' })
+  })
+
+  it.each([
+    ['loop', 'it does not react within its time limit'],
+    ['grow', 'memory'],
+  ])('is stopped at its limits, and runs again: /%s', async (at, reason) => {
+    expect((await answerOf(`/${at}`)).status).toBeGreaterThanOrEqual(500)
+    await vi.waitFor(
+      async () => expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' }),
+      { ...whereProgramsStart, timeout: stepLimitMs },
+    )
+    await vi.waitFor(async () => expect((await logOf()).join('\n')).toContain(reason), {
+      ...whereProgramsStart,
+      timeout: stepLimitMs,
+    })
+  })
+})
+
+describe('a component that fails from its beginning', () => {
+  it.each([
+    ['never starts', '"memory") 4)', '"memory") 4)\n(func $spin (loop $again (br $again))) (start $spin)'],
+    ['needs 4 GiB of memory', '"memory") 4)', '"memory") 65536)'],
+  ])('and %s is no trouble for others', async (why, from, to) => {
+    const text = textOf('hello').replace(from, to)
+    const { basePath } = await deploy(why.replaceAll(' ', '-').toLowerCase(), atLimits, await buildComponent(text, 'hello'))
+    expect((await services.call(`${basePath}/`)).status).toBeGreaterThanOrEqual(500)
     expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' })
   })
 })

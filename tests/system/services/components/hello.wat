@@ -5,6 +5,8 @@
 ;;   /loop   never returns          /grow  allocates without end
 ;;   /trap   unreachable            /none  returns without an answer
 ;;   /sleep  waits for an hour      /log   writes a line to the log
+;;   /unfinished  returns in the middle of its answer
+;;   /fields      adds fields to a set without end
 ;;   /bad    sets a header with a line break, and answers with the error (1: invalid-syntax is 0, forbidden 1)
 (module
   (import "wasi:http/types@0.2.6" "[method]incoming-request.path-with-query" (func $path (param i32 i32)))
@@ -82,11 +84,21 @@
           (then (loop $forever (br $forever))))
         (call $put (call $stdout) (i32.const 1024) (i32.const 18) (i32.const 100))))
     (if (call $is (i32.const 103 (; g ;)))
-      (then (loop $more (drop (call $realloc (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 1048576))) (br $more))))
+      (then (loop $more
+        (memory.fill (call $realloc (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 1048576)) (i32.const 1) (i32.const 1048576))
+        (br $more))))
     (if (call $is (i32.const 116 (; t ;))) (then (unreachable)))
     (if (call $is (i32.const 110 (; n ;))) (then (return)))
     (if (call $is (i32.const 115 (; s ;))) (then (call $block (call $after (i64.const 3600000000000)))))
+    (if (call $is (i32.const 102 (; f ;)))
+      (then
+        (local.set $fields (call $fields))
+        (loop $another
+          (call $append (local.get $fields) (i32.const 1100) (i32.const 5) (i32.const 1100) (i32.const 5) (i32.const 160))
+          (br $another))))
     (call $answer (local.get $out))
+    (if (call $is (i32.const 117 (; u ;)))
+      (then (call $text (i32.load (i32.const 4)) (i32.load (i32.const 8))) (return)))
     (if (call $is (i32.const 101 (; e ;)))
       (then (call $echo (local.get $request)))
       (else (if (call $is (i32.const 109 (; m ;)))

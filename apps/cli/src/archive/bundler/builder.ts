@@ -40,7 +40,14 @@ export function createBuilder(limits: BuildLimits = buildLimits): Builder {
   }
   return {
     bundle: (folder, entry) => build({ folder, entry, limits }),
-    transpile: (component, entry) => build({ component, entry, limits }),
+    async transpile(component, entry) {
+      if (component.length > limits.sourceBytes)
+        throw new UsageError(
+          `${entry} has ${component.length} bytes, and a component may have ${limits.sourceBytes}`,
+          'Build it without debugging information, for example with wasm-tools strip.',
+        )
+      return build({ component, entry, limits })
+    },
     close() {
       isClosed = true
       child?.kill('SIGKILL')
@@ -69,7 +76,7 @@ function ask(child: ChildProcess, request: BuildRequest): Promise<BuildAnswer> {
         code === exitOutOfMemory
           ? `needs more than ${Math.round(memoryBytes / 1024 / 1024)} MiB of memory`
           : `exited with ${signal ?? `exit code ${code}`}`
-      fail(new UsageError(`the build ${why}`, 'Import fewer or smaller packages.'))
+      fail(new UsageError(`the build ${why}`, 'Import fewer or smaller packages, or build a smaller component.'))
     }
     const timer = setTimeout(() => {
       const hint = 'Look for a very large package.json, tsconfig.json or module.'

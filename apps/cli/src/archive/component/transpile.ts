@@ -68,7 +68,7 @@ export async function transpileComponent(component: Uint8Array, file: string): P
       asyncMode: { tag: 'jspi', val: { imports: blocking, exports: ['wasi:http/incoming-handler#handle'] } },
     })
   } catch (cause) {
-    throw new BuildFailure({ text: `not a component that jco can read: ${describe(cause)}`, file })
+    throw new BuildFailure({ text: `not a WebAssembly component that can be read: ${describe(cause)}`, file })
   }
   const handler = made.exports.map(([name]) => name).find((name) => handlerName.test(name))
   if (handler === undefined)

@@ -77,9 +77,12 @@ export function createOutgoingHandler(session: Session) {
     options: RequestOptions | undefined,
   ): Promise<Outcome> {
     const timeout = options?.firstByteTimeout() ?? options?.connectTimeout()
-    const late = AbortSignal.timeout(
-      timeout === undefined ? maxTimeoutMs : Math.min(millisecondsOf(timeout), maxTimeoutMs),
-    )
+    const late = new AbortController()
+    // Cleared below: a timer that is left would hold the request in memory.
+    const timer =
+      timeout === undefined
+        ? undefined
+        : setTimeout(() => late.abort(), Math.min(millisecondsOf(timeout), maxTimeoutMs))
     const method = nameOf(request.method())
     const queue = method === 'GET' || method === 'HEAD' ? undefined : request.sentBody()?.queue
     count++
@@ -89,14 +92,15 @@ export function createOutgoingHandler(session: Session) {
         headers: request.headers().toHeaders(),
         // A host of components follows no redirect: the component decides.
         redirect: 'manual',
-        signal: AbortSignal.any([session.signal, late]),
+        signal: AbortSignal.any([session.signal, late.signal]),
         ...(queue && { body: queue.stream, duplex: 'half' }),
       } as RequestInit)
       return { tag: 'ok', val: new IncomingResponse(session, response, Fields.received(response.headers)) }
     } catch (cause) {
-      if (late.aborted) return { tag: 'err', val: { tag: 'connection-read-timeout' } }
+      if (late.signal.aborted) return { tag: 'err', val: { tag: 'connection-read-timeout' } }
       return { tag: 'err', val: { tag: 'internal-error', val: (cause as Error).message.slice(0, 1000) } }
     } finally {
+      clearTimeout(timer)
       count--
     }
   }

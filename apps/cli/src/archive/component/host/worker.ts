@@ -48,7 +48,9 @@ export function createSlots(count: number) {
   const waiting: (() => void)[] = []
   let free = count
   return {
+    /** @throws the reason of the signal */
     async acquire(signal: AbortSignal): Promise<void> {
+      signal.throwIfAborted()
       if (free > 0) {
         free--
         return
@@ -95,6 +97,10 @@ export function createWorker(component: Component) {
       ctx: { readonly storage: FunctionStorage; waitUntil(task: Promise<unknown>): void },
     ): Promise<Response> {
       await slots.acquire(request.signal)
+      if (request.signal.aborted) {
+        slots.release()
+        throw request.signal.reason
+      }
       const run = startRun(component, getCoreModule, request, { env, storage: ctx.storage })
       ctx.waitUntil(run.done.finally(slots.release))
       return run.response
@@ -114,6 +120,10 @@ function startRun(
   const response = Promise.withResolvers<Response>()
   let sent: Promise<void> | undefined
   let out: OutgoingResponse | undefined
+  let afterResponse: ReturnType<typeof setTimeout> | undefined
+  const over = Promise.withResolvers<never>()
+  over.promise.catch(() => undefined)
+  session.signal.addEventListener('abort', () => over.reject(session.signal.reason), { once: true })
   const leave = () => end.abort(new Error('the caller has left'))
   request.signal.addEventListener('abort', leave, { once: true })
   const { interfaces, finish } = createInterfaces(session, {
@@ -130,7 +140,7 @@ function startRun(
     // Its sender has no further use for the signal: a platform may also abort it after a complete answer.
     void sent.then(() => {
       request.signal.removeEventListener('abort', leave)
-      setTimeout(
+      afterResponse = setTimeout(
         () => end.abort(new Error('the component went on for too long after its response')),
         afterResponseMs,
       )
@@ -140,11 +150,12 @@ function startRun(
 
   async function run(): Promise<void> {
     const instance = await component.instantiate(getCoreModule, interfaces)
-    await instance[component.handler]!.handle!(
-      new IncomingRequest(session, request, Fields.received(request.headers)),
-      outparam,
-    )
+    const incoming = new IncomingRequest(session, request, Fields.received(request.headers))
+    // The code of jco does not pass on that an interface failed while the component waited in it: the handler would never return.
+    await Promise.race([instance[component.handler]!.handle!(incoming, outparam), over.promise])
     if (!sent) throw new Trap('the component set no response')
+    // Nothing of the component runs any more: a body that it did not finish is incomplete.
+    out?.abandon('the component did not finish the body')
   }
 
   const done = run()
@@ -160,6 +171,7 @@ function startRun(
     .then(() => sent)
     .finally(() => {
       request.signal.removeEventListener('abort', leave)
+      clearTimeout(afterResponse)
       finish()
       end.abort(new Error('the request is over'))
     })
