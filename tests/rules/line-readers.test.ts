@@ -26,6 +26,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'apps/cli/src/support/mask.ts': 'one secret, and a whole log',
   'apps/cli/src/support/logs.ts': 'the whole output of a tool',
   'apps/cli/src/archive/bundler/bundle.ts': 'one message',
+  'apps/cli/src/archive/component/transpile.ts': 'one message',
   'apps/cli/src/archive/bundler/problem.ts': 'a whole source file',
   'apps/cli/src/archive/bundler/answer.ts': 'one message',
   'apps/cli/src/commands/service/status.ts': 'the whole output of a tool',

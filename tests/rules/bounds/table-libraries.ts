@@ -270,6 +270,27 @@ export const programs: Bounds = {
   'apps/cli/src/archive/bundler/policy.ts': {
     'createPolicy.packages': passing('`packages.size >= maxPackages`'),
   },
+  // The interfaces of components run in the sandbox of their function, and count to its memory.
+  'apps/cli/src/archive/component/host/body.ts': {
+    'createQueue.chunks': lasting('`capacity: () => maxBufferedBytes - buffered`', '`chunks.shift`'),
+  },
+  'apps/cli/src/archive/component/host/fields.ts': {
+    'Fields.#entries': passing('`entries.length > maxFields || bytes > maxFieldBytes`'),
+  },
+  'apps/cli/src/archive/component/host/keyvalue.ts': {
+    'createKeyvalue.Bucket.listKeys.keys': passing('`keys.length <= maxListedKeys`'),
+    'createKeyvalue.increment.bucket': own('the storage of the function, which has a quota'),
+    'createKeyvalue.setMany.bucket': own('the same'),
+  },
+  'apps/cli/src/archive/component/host/worker.ts': {
+    'createSlots.waiting': lasting(
+      'the connections of the runtime: `connections.ts: all.size >= max`',
+      '`waiting.shift`, and `waiting.splice` when a caller leaves',
+    ),
+    'createWorker.compiled': own('one for each core module of the component'),
+    'startRun.sent': own('one promise of a request'),
+    'all that compile.arrayBuffer() reads': own('one core module of the component'),
+  },
   'apps/cli/src/compose/env-file.ts': {
     'readEnvFile.known': passing('a file of `limits.ts: envFileBytes: 256 * 1024`'),
   },

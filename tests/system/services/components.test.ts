@@ -21,7 +21,11 @@ beforeAll(async () => {
 afterAll(() => services.stop())
 
 /** @param component its bytes; without them, the file with the name */
-async function deploy(name: string, env: Record<string, string> = {}, component = readFileSync(fileOf(name))) {
+async function deploy(
+  name: string,
+  env: Record<string, string> = {},
+  component: Buffer = readFileSync(fileOf(name)),
+) {
   const folder = join(services.stack.state, 'components', name)
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'index.wasm'), component)
@@ -66,7 +70,7 @@ describe('a component that was written by hand', () => {
     ['trap', 'unreachable'],
     ['none', 'the component set no response'],
     ['fields', 'fields have more than 256 entries'],
-  ])('answers with 500 and writes the reason to the log, and goes on: /%s', async (at, reason) => {
+  ])('answers with 500 and writes the reason to the log, and continues: /%s', async (at, reason) => {
     expect((await answerOf(`/${at}`)).status).toBe(500)
     await vi.waitFor(async () => expect((await logOf()).join('\n')).toContain(reason))
     expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' })
@@ -91,7 +95,7 @@ describe('a component that was written by hand', () => {
     expect({ status, text }).toEqual({ status: 200, text: '/x' })
   })
 
-  it('breaks an answer off that it does not finish, and goes on', async () => {
+  it('breaks an answer off that it does not finish, and continues', async () => {
     await expect(answerOf('/unfinished')).rejects.toThrow(/aborted|hang up|ECONNRESET/)
     expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' })
   })
@@ -107,10 +111,10 @@ describe('a component that was written by hand', () => {
     ['grow', 'memory'],
   ])('is stopped at its limits, and runs again: /%s', async (at, reason) => {
     expect((await answerOf(`/${at}`)).status).toBeGreaterThanOrEqual(500)
-    await vi.waitFor(
-      async () => expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' }),
-      { ...whereProgramsStart, timeout: stepLimitMs },
-    )
+    await vi.waitFor(async () => expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' }), {
+      ...whereProgramsStart,
+      timeout: stepLimitMs,
+    })
     await vi.waitFor(async () => expect((await logOf()).join('\n')).toContain(reason), {
       ...whereProgramsStart,
       timeout: stepLimitMs,
@@ -124,7 +128,11 @@ describe('a component that fails from its beginning', () => {
     ['needs 4 GiB of memory', '"memory") 4)', '"memory") 65536)'],
   ])('and %s is no trouble for others', async (why, from, to) => {
     const text = textOf('hello').replace(from, to)
-    const { basePath } = await deploy(why.replaceAll(' ', '-').toLowerCase(), atLimits, await buildComponent(text, 'hello'))
+    const { basePath } = await deploy(
+      why.replaceAll(' ', '-').toLowerCase(),
+      atLimits,
+      await buildComponent(text, 'hello'),
+    )
     expect((await services.call(`${basePath}/`)).status).toBeGreaterThanOrEqual(500)
     expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' })
   })

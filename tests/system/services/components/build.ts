@@ -11,7 +11,11 @@ interface WasmTools {
   readonly $init: Promise<void>
   readonly tools: {
     parse(text: string): Uint8Array
-    componentEmbed(options: { readonly binary: Uint8Array; readonly witSource: string; readonly world: string }): Uint8Array
+    componentEmbed(options: {
+      readonly binary: Uint8Array
+      readonly witSource: string
+      readonly world: string
+    }): Uint8Array
     componentNew(core: Uint8Array, adapters: readonly never[]): Uint8Array
   }
 }

@@ -76,7 +76,9 @@ function ask(child: ChildProcess, request: BuildRequest): Promise<BuildAnswer> {
         code === exitOutOfMemory
           ? `needs more than ${Math.round(memoryBytes / 1024 / 1024)} MiB of memory`
           : `exited with ${signal ?? `exit code ${code}`}`
-      fail(new UsageError(`the build ${why}`, 'Import fewer or smaller packages, or build a smaller component.'))
+      fail(
+        new UsageError(`the build ${why}`, 'Import fewer or smaller packages, or build a smaller component.'),
+      )
     }
     const timer = setTimeout(() => {
       const hint = 'Look for a very large package.json, tsconfig.json or module.'

@@ -49,7 +49,10 @@ it('names the first of many interfaces that functions do not have', async () => 
     const lines = imported.map((each) => `(import "${each}" "f" (func))`)
     return `(module ${lines.join(' ')}`
   })
-  const world = worlds.replace('world hello {', `world hello { ${imported.map((each) => `import ${each};`).join(' ')}`)
+  const world = worlds.replace(
+    'world hello {',
+    `world hello { ${imported.map((each) => `import ${each};`).join(' ')}`,
+  )
   const packages = imported.map((_, at) => `interface i${at} { f: func(); }`).join(' ')
   const component = await buildComponent(text, 'hello', `${world} package acme:host@1.0.0 { ${packages} }`)
   await expect(transpileComponent(component, 'index.wasm')).rejects.toThrow(

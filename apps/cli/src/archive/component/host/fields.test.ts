@@ -34,7 +34,7 @@ it('refuses changes of headers that were received, and allows those of a copy', 
   expect([received.get('A'), copy.get('a')]).toEqual([[Buffer.from('b')], [bytes('c')]])
 })
 
-it('ends a request whose fields have too many bytes or entries', () => {
+it('ends a request with fields that have too many bytes or entries', () => {
   expect(errorOf(() => new Fields().append('a', new Uint8Array(maxFieldBytes).fill(97)))).toBeInstanceOf(Trap)
   const fields = new Fields()
   for (let at = 0; at < maxFields; at++) fields.append('a', bytes('b'))

@@ -40,7 +40,7 @@ it('reads what a stream has, in pieces, and is closed after its end', async () =
   await expect(input.blockingRead(1n)).rejects.toMatchObject({ payload: { tag: 'closed' } })
 })
 
-it('accepts no more than its buffer of a body that is not read, and goes on when it is', async () => {
+it('accepts no more than its buffer of a body that is not read, and continues when it is', async () => {
   const queue = createQueue(() => undefined)
   const output = new OutputStream(open(), queue)
   output.write(new Uint8Array(maxBufferedBytes))
@@ -75,7 +75,7 @@ it('refuses a body of another size than its content-length', async () => {
   await expect(read).rejects.toThrow('content-length')
 })
 
-it('gives a slot to the next that waits, and to none that left', async () => {
+it('gives a slot to the next that waits, and not to one that left', async () => {
   const slots = createSlots(1)
   const { signal } = new AbortController()
   await slots.acquire(signal)

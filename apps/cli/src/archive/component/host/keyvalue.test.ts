@@ -21,7 +21,7 @@ function createItems(refuse = false) {
 it.each([
   ['a text', new TextEncoder().encode('grüße')],
   ['bytes that are no UTF-8', Uint8Array.of(0xff, 0, 0x80)],
-  ['a text that looks like stored bytes', new TextEncoder().encode('\0base64:AA==')],
+  ['a text that begins like stored bytes', new TextEncoder().encode('\0base64:AA==')],
   ['a byte order mark', Uint8Array.of(0xef, 0xbb, 0xbf, 0x61)],
 ])('stores and returns %s', (_, value) => {
   expect(bytesOf(textOf(value))).toEqual(value)
@@ -46,7 +46,7 @@ it('has one bucket, and returns failures of the storage as errors', () => {
 it.each([
   [false, 1000n],
   [true, '1000'],
-])('lists 1,000 keys at a time, and goes on after them: text cursors %s', (hasTextCursors, cursor) => {
+])('lists 1,000 keys at a time, and continues after them: text cursors %s', (hasTextCursors, cursor) => {
   const { items, storage } = createItems()
   for (let at = 0; at < 1001; at++) items.set(`k${at}`, '')
   const bucket = createKeyvalue(storage, hasTextCursors)['wasi:keyvalue/store'].open('')

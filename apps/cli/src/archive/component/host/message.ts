@@ -247,7 +247,7 @@ export class OutgoingRequest {
     this.#authority = authority
   }
 
-  /** @throws Refusal `error-code` for an address that is none */
+  /** @throws Refusal `error-code` for an invalid address */
   url(): string {
     const scheme = this.#scheme?.tag === 'HTTP' ? 'http' : 'https'
     const path = this.#path ?? '/'

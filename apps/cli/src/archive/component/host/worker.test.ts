@@ -7,7 +7,7 @@ import { createWorker, maxInstances } from './worker.ts'
 type Interfaces = ReturnType<typeof createInterfaces>['interfaces']
 type Code = (imports: Interfaces, request: IncomingRequest, out: ResponseOutparam) => unknown
 
-/** A worker whose component is code of this process. It stores what it gives to `waitUntil`. */
+/** A worker with a component that is code of this process. It stores what it gives to `waitUntil`. */
 function workerOf(handle: Code) {
   const tasks: Promise<unknown>[] = []
   const worker = createWorker({
