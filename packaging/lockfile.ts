@@ -28,13 +28,18 @@ function pathOf(packages: Lockfile, from: string, name: string): string | undefi
 }
 
 /** Parts of the transpiler of components that no program contains: the command line has its WebAssembly and the interfaces of WASI 0.2 alone. */
-const unused = new Set(['@bytecodealliance/jco-node-fs', '@bytecodealliance/preview3-shim', 'binaryen', 'oxc-minify'])
+const unused = new Set([
+  '@bytecodealliance/jco-node-fs',
+  '@bytecodealliance/preview3-shim',
+  'binaryen',
+  'oxc-minify',
+])
 
 /** @returns paths of what a package needs directly, and what is a part of a product */
 export const neededBy = (packages: Lockfile, path: string): string[] => {
   const { dependencies = {}, optionalDependencies = {} } = packages[path]!
-  return Object.keys({ ...dependencies, ...optionalDependencies }).flatMap(
-    (name) => (unused.has(name) ? [] : (pathOf(packages, path, name) ?? [])),
+  return Object.keys({ ...dependencies, ...optionalDependencies }).flatMap((name) =>
+    unused.has(name) ? [] : (pathOf(packages, path, name) ?? []),
   )
 }
 
