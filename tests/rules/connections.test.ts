@@ -66,6 +66,7 @@ const outbound = new Map([
   ['apps/cli/src/context/trace.ts', 'Command line'],
   ['apps/identity/src/api/console/discovery-stream.ts', 'Console: locations'],
   ['apps/identity/src/api/console/places.ts', 'Console: locations'],
+  ['apps/cli/src/archive/component/host/outgoing.ts', 'Functions and containers'],
   ['apps/runtime/src/location/link-local/link-socket.ts', 'Link-local discovery'],
   ['apps/runtime/src/services/engines/function/platform/host.ts', 'Functions and containers'],
   ['apps/runtime/src/services/engines/function/platform/http-request.ts', 'Functions and containers'],
