@@ -16,7 +16,7 @@ import { keyOf, type Owner } from '../../apps/runtime/src/services/deployments/o
 import type { Ending, Engine, Instance, Plan } from '../../apps/runtime/src/services/engines/engine.ts'
 import { readGrantedPorts } from '../../apps/runtime/src/services/grants/network-grants.ts'
 import { createPorts } from '../../apps/runtime/src/services/ports/ports.ts'
-import { openSecrets } from '../../apps/runtime/src/services/secrets/secrets.ts'
+import { openSecrets, type Secrets } from '../../apps/runtime/src/services/secrets/secrets.ts'
 
 export const own: Owner = { account_id: 'a', client_id: 'c' }
 export const neighbour: Owner = { account_id: 'a', client_id: 'd' }
@@ -160,7 +160,7 @@ const around = <T>(store: DocumentStore<T>, seen: Seen): DocumentStore<T> => ({
 })
 
 /** The documents, with images of both owners. */
-async function openDocuments(folder: string, seen: Seen) {
+async function openDocuments(folder: string, seen: Seen, openedSecrets: Secrets) {
   const deployments = around(await openDocument(join(folder, 'deployments'), deploymentsFormat), seen)
   const heldPaths = await openHeldPaths(folder)
   const stored = around(await openStoredApps(folder), seen)
@@ -175,7 +175,7 @@ async function openDocuments(folder: string, seen: Seen) {
         [own, neighbour].flatMap((owner) => names.map((name) => [keyOf(owner, name), imageOf(owner, name)])),
       ),
     }))
-  const left = await recoverApps(stored, deployments.value)
+  const left = await recoverApps(stored, deployments.value, openedSecrets)
   return { deployments, heldPaths, stored, left }
 }
 
@@ -227,11 +227,11 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     end: new Map(),
     aroundWrite: (write) => write(),
   }
-  const documents = await openDocuments(folder, seen)
+  const secrets = await openSecrets(folder, createFakeClock())
+  const documents = await openDocuments(folder, seen, secrets)
   const { deployments, heldPaths, stored } = documents
   const engine = createEngine(seen)
   const removedSecrets: string[] = []
-  const secrets = await openSecrets(folder, createFakeClock())
   const remove = secrets.remove
   secrets.remove = async (owner, name, expectUnused) => {
     removedSecrets.push(name)

@@ -87,7 +87,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const accountId = () => device.state.value.accountId
   const documents = await openDocuments(device)
   const { deployments: store, apps: storedApps, heldPaths, secrets, schedules: handled } = documents
-  const leftSecrets = await recoverApps(storedApps, store.value)
+  const leftSecrets = await recoverApps(storedApps, store.value, secrets)
   const blobs = await openBlobs(join(folder, 'images'))
   const engines = createEngines(config, device, blobs)
   const showFailed = createFailedNotice(store, notices, accountId)

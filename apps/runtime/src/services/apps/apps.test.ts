@@ -307,6 +307,53 @@ describe('values of secrets', () => {
   })
 })
 
+describe('at the next start of a killed runtime', () => {
+  /** The device as a power cut leaves it at the moment of a call. */
+  const cut = async (during: (copy: () => void) => Promise<unknown>) => {
+    const folder = mkdtempSync(join(tmpdir(), 'apps-killed-'))
+    await during(() => cpSync(device.folder, folder, { recursive: true }))
+    await device.close()
+    device = await openDevice(folder)
+  }
+  const using = plan('shop', [service('db', { secrets: [{ secret: 'password', file: 'password' }] })], {
+    secrets: [{ name: 'password', from: 'environment', variable: 'X' }],
+  })
+  const values = [{ name: 'password', value: 'b25l' }]
+  const names = () => device.secrets.list(own).map(({ name }) => name)
+
+  it('values that were stored before the deployment was written down are removed', async () => {
+    await cut(async (copy) => {
+      let isCopied = false
+      device.seen.aroundWrite = (write) => {
+        if (!isCopied) copy()
+        isCopied = true
+        return write()
+      }
+      await device.apps.deploy(own, using, values)
+    })
+    expect([device.stored.value, names()]).toEqual([{}, []])
+    expect(device.removedSecrets).toEqual([expect.stringMatching(/^shop\.password\.[0-9a-f]{12}$/)])
+  })
+
+  it('secrets that the owner set stay, whatever their names', async () => {
+    const set = ['shop.password', 'shop.password.0123456789ab', 'x.0123456789ab']
+    for (const name of set) await device.secrets.set(own, name, Buffer.from('own'))
+    await cut(async (copy) => {
+      device.seen.whileStarting = async () => copy()
+      await device.apps.deploy(own, using)
+    })
+    expect([device.stored.value, names(), device.removedSecrets]).toEqual([{}, set, []])
+  })
+
+  it('a value that a new deployment has again stays', async () => {
+    await device.apps.deploy(own, using, values)
+    const left = names().map((name) => ({ owner: own, name }))
+    await device.apps.dropSecrets(left)
+    expect(names()).toHaveLength(1)
+    await device.apps.dropSecrets([{ owner: own, name: 'nothing.x' }])
+  })
+})
+
 describe('a stop and a start', () => {
   const statesOf = async () =>
     (await device.apps.get(own, 'shop')).members.map(({ container }) => container?.state)

@@ -2,14 +2,21 @@
  * Apps on the device: containers that are deployed and removed as one. A deployment is written down before it begins, and happens in
  * one change of the deployments: at the next start, these decide whether it did.
  */
-import { type AppPlan, type AppRecord, appContainerName, appSecretName, RpcError } from '@selvedge/protocol'
+import {
+  type AppPlan,
+  type AppRecord,
+  appContainerName,
+  appSecretName,
+  appSecretVersionDigits,
+  RpcError,
+} from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Containers } from '../containers/containers.ts'
 import { findImage } from '../containers/requirements.ts'
 import type { DeploymentStore, Deployments } from '../deployments/deployments.ts'
 import { idOf, isKeyOf, isOwnedBy, keyOf, type Owner } from '../deployments/ownership.ts'
 import { createTurns } from '../deployments/turns.ts'
-import type { Secrets } from '../secrets/secrets.ts'
+import type { OwnedName, Secrets } from '../secrets/secrets.ts'
 import { type AppSecretValues, secretNamesOf, setValues } from './app-secret-values.ts'
 import { appOf, haveCommon, memberKey } from './member-names.ts'
 import { type Member, readMembers } from './members.ts'
@@ -50,8 +57,8 @@ export interface Apps {
   stop(owner: Owner, name: string): Promise<AppRecord>
   /** @throws RpcError `not_found`, `engine_unavailable`; StoreError */
   remove(owner: Owner, name: string): Promise<{ name: string }>
-  /** Removes secrets that `recoverApps` returned. Never rejects. */
-  dropSecrets(left: readonly LeftSecret[]): Promise<void>
+  /** Removes secrets that `recoverApps` returned, if no deployment of this run has them. Never rejects. */
+  dropSecrets(left: readonly OwnedName[]): Promise<void>
   /** Removes the records of the apps of an account. @throws StoreError */
   forget(accountId: string): Promise<void>
 }
@@ -97,7 +104,9 @@ export function createApps(parts: AppParts): Apps {
       }),
     remove: (owner, name) => inTurn(owner, name, () => remove(parts, owner, name)),
     async dropSecrets(left) {
-      for (const { owner, name } of left) await removeSecrets(parts, owner, [name])
+      for (const { owner, name } of left)
+        // A deployment with the same value has the same secret.
+        await inTurn(owner, appOfSecret(name), () => dropSecret(parts, owner, name)).catch(() => undefined)
     },
     async forget(accountId) {
       if (Object.keys(store.value).some((key) => isKeyOf(key, accountId)))
@@ -279,40 +288,54 @@ async function removeSecrets(
       await secrets.remove(owner, name, () => undefined).catch(() => undefined)
 }
 
-/** A secret of a release that is not there any more. */
-interface LeftSecret {
-  readonly owner: Owner
-  readonly name: string
+async function dropSecret(parts: AppParts, owner: Owner, name: string): Promise<void> {
+  if (!isOfRelease(parts.store.value, owner, name)) await removeSecrets(parts, owner, [name])
+}
+
+/** The name of an app has no dot. */
+const appOfSecret = (name: string): string => name.split('.', 1)[0]!
+
+function isOfRelease(apps: StoredApps, owner: Owner, name: string): boolean {
+  const key = keyOf(owner, appOfSecret(name))
+  return Object.hasOwn(apps, key) && (apps[key]!.current?.secrets ?? []).includes(name)
 }
 
 /**
  * What the deployments say about apps of an earlier run: a deployment that was under way has happened or not, and an app without any
  * container was being removed.
  *
- * @returns secrets of releases that are not there any more
+ * @returns secrets of releases that are not there any more, and those of deployments that did not happen
  */
-export async function recoverApps(store: AppStore, { containers }: Deployments): Promise<LeftSecret[]> {
-  const settled = Object.entries(store.value).flatMap(([key, app]): [string, StoredApp][] => {
+export async function recoverApps(
+  store: AppStore,
+  { containers }: Deployments,
+  secrets: Pick<Secrets, 'versioned'>,
+): Promise<OwnedName[]> {
+  const before = store.value
+  const settled = Object.entries(before).flatMap(([key, app]): [string, StoredApp][] => {
     const after = isCommitted(app, containers) ? committed(app) : withoutNext(app, app.note)
     const isThere = after?.current?.members.some((each) => Object.hasOwn(containers, memberKey(after, each)))
     return after && isThere ? [[key, after]] : []
   })
-  const isSame =
-    settled.length === Object.keys(store.value).length &&
-    settled.every(([key, app]) => store.value[key] === app || sameRelease(store.value[key], app))
-  if (isSame) return []
   const next = Object.fromEntries(settled)
-  const left = Object.entries(store.value).flatMap(([key, app]) => leftSecretsOf(app, next[key]))
+  const isSame =
+    settled.length === Object.keys(before).length &&
+    settled.every(([key, app]) => before[key] === app || sameRelease(before[key], app))
   const apply = () => next
-  await store.update(apply).catch(() => store.updateLazily(apply))
-  return left
+  if (!isSame) await store.update(apply).catch(() => store.updateLazily(apply))
+  const left = Object.entries(before).flatMap(([key, app]) => leftSecretsOf(app, next[key]))
+  // Values are stored before the release that they are for.
+  const unused = secrets
+    .versioned(appSecretVersionDigits)
+    .filter(({ owner, name }) => !isOfRelease(next, owner, name))
+  return [...left, ...unused]
 }
 
-function leftSecretsOf(app: StoredApp, after: StoredApp | undefined): LeftSecret[] {
-  const all = [...(app.current?.secrets ?? []), ...(app.next?.release.secrets ?? [])]
-  const stays = new Set(after?.current?.secrets ?? [])
-  return [...new Set(all)].filter((name) => !stays.has(name)).map((name) => ({ owner: ownerOf(app), name }))
-}
+/** Not those of a release that never was: its owner may have set them. */
+const leftSecretsOf = (app: StoredApp, after: StoredApp | undefined): OwnedName[] =>
+  (app.current?.secrets ?? [])
+    .filter((name) => !after?.current?.secrets.includes(name))
+    .map((name) => ({ owner: ownerOf(app), name }))
 
 const sameRelease = (one: StoredApp | undefined, other: StoredApp): boolean =>
   one?.next === null && other.next === null && one.current?.revision === other.current?.revision

@@ -22,6 +22,12 @@ export interface ServiceSecret {
 /** A secret as its owner sees it, without the containers that use it. */
 type Shown = Omit<SecretRecord, 'containers'>
 
+/** Which secret of which project. */
+export interface OwnedName {
+  readonly owner: Owner
+  readonly name: string
+}
+
 export interface Secrets {
   readonly notices: readonly DocumentNotice[]
   /** Resolves when the value is on the disk. @throws RpcError `limit_exceeded`, `invalid_params`; StoreError */
@@ -32,6 +38,12 @@ export interface Secrets {
    * @returns 64 hexadecimal digits
    */
   versionOf(owner: Owner, name: string, value: Buffer): Promise<string>
+  /**
+   * Secrets of all owners with a name that ends with the version of their value, `<name>.<version>`.
+   *
+   * @param digits of the version
+   */
+  versioned(digits: number): OwnedName[]
   list(owner: Owner): Shown[]
   /**
    * @param expectUnused throws if a container uses it; called when the change is made
@@ -98,6 +110,7 @@ export async function openSecrets(folder: string, clock: Pick<Clock, 'now'>): Pr
       return shown(key, stored)
     },
     versionOf: async (owner, name, value) => versionOf(await keyring.open(), keyOf(owner, name), value),
+    versioned: (digits) => versionedIn(store.value, keyring.present(), digits),
     list: (owner) =>
       Object.entries(store.value)
         .filter(([, each]) => isOwnedBy(each, owner))
@@ -145,6 +158,17 @@ function createKeyring(path: string): Keyring {
 
 const openWith = (key: Buffer | undefined, name: string, sealed: string): Buffer | undefined =>
   key && openValue(key, name, sealed)
+
+function versionedIn(all: StoredSecrets, secretKey: Buffer | undefined, digits: number): OwnedName[] {
+  return Object.entries(all).flatMap(([key, { accountId, clientId, name, sealed }]) => {
+    const owner = { account_id: accountId, client_id: clientId }
+    const at = name.length - digits - 1
+    const value = at > 0 && name[at] === '.' ? openWith(secretKey, key, sealed) : undefined
+    if (!secretKey || !value) return []
+    const version = versionOf(secretKey, keyOf(owner, name.slice(0, at)), value)
+    return version.slice(0, digits) === name.slice(at + 1) ? [{ owner, name }] : []
+  })
+}
 
 /** What a person should know of values that cannot be decrypted. */
 function damageOf({ value }: DocumentStore<StoredSecrets>, keyring: Keyring, path: string): DocumentNotice[] {
