@@ -95,6 +95,11 @@ describe('both refuse, the check with the line', () => {
       one('volumes: ["/proc/x"]'),
       '5 services.web.volumes[0]: The folder "/proc/x"',
     ],
+    [
+      'a volume in a folder in memory',
+      `${one('tmpfs: [/d]')}    volumes: ["data:/d"]\nvolumes: { data: {} }\n`,
+      '6 services.web.volumes[0]: The folder "/d" is a volume already, or in memory',
+    ],
     ['memory at a folder of the kernel', one('tmpfs: ["/sys"]'), '5 services.web.tmpfs'],
     [
       'two services at one path',

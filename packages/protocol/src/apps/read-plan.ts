@@ -326,9 +326,17 @@ const volumeName = (context: Context, name: string): string =>
 
 function volumesOf(context: Context, service: AppService, path: AppProblem['path']): readonly string[] {
   const { plan, add, volumes: used } = context
+  const targets = new Set(memoryFoldersOf(service.env))
   return service.volumes.map(({ volume, target, isReadOnly }, at) => {
     const where = [...path, 'volumes', at]
     const options = isReadOnly ? ':ro' : ''
+    if (targets.has(target))
+      add(
+        where,
+        `${service.name}: the folder ${JSON.stringify(target)} is a volume already, or in memory`,
+        'Remove one of them.',
+      )
+    targets.add(target)
     if (isReservedFolder(target))
       add(
         where,

@@ -165,6 +165,19 @@ describe('a plan is refused', () => {
       }),
       'plan.services[1].volumes[0]: the volume "x" is of a, too',
     ],
+    [
+      'two volumes in one folder',
+      one(
+        { volumes: [volume('x'), { volume: null, target: '/x', isReadOnly: false }] },
+        { volumes: [{ name: 'x' }] },
+      ),
+      'plan.services[0].volumes[1]: web: the folder "/x" is a volume already, or in memory',
+    ],
+    [
+      'a volume in a folder in memory',
+      one({ volumes: [volume('x')], env: { 'MCM.TMPFS': '/y, /x:16' } }, { volumes: [{ name: 'x' }] }),
+      'plan.services[0].volumes[0]: web: the folder "/x" is a volume already, or in memory',
+    ],
     ['an unknown secret', one({ secrets: [{ secret: 'x', file: 'x' }] }), 'plan.services[0].secrets[0]: '],
     [
       'a secret with too long a name',
