@@ -135,6 +135,8 @@ describe('the OpenRPC document', () => {
         "getContainerHistory",
         "deployApp",
         "getApps",
+        "startApp",
+        "stopApp",
         "removeApp",
         "setSecret",
         "getSecrets",

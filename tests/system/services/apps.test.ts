@@ -112,7 +112,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
   })
 
   it('a member has the host name, capabilities, volumes and secrets of the plan', async () => {
-    const query = { edgeAccessToken: services.token, name: 'one' }
+    const token = { edgeAccessToken: services.token }
     const only: AppPlan['services'][number] = {
       ...member('only', {}),
       hostname: 'chosen.host',
@@ -135,8 +135,9 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
         },
         secrets: [{ name: 'key', value: Buffer.from(value).toString('base64') }],
       })
+    const others = names()
     await deployOne(only, 'hidden')
-    const [name] = names().filter((each) => each.includes('one-only') || !each.includes('pair'))
+    const name = names().find((each) => !others.includes(each))
     const [found] = JSON.parse(podman.run('inspect', name!)) as [
       {
         Config: { Hostname: string }
@@ -148,11 +149,14 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
     expect([found.Config.Hostname, found.EffectiveCaps]).toEqual(['chosen.host', ['CAP_CHOWN']])
     expect([isWritable('/fixed'), isWritable('/data')]).toEqual([false, true])
     expect(podman.run('exec', name!, '/bin/busybox', 'cat', '/run/secrets/key')).toBe('hidden')
+    const seen = [found, await services.runtime().getApps(token), await services.runtime().getSecrets(token)]
+    for (const value of ['hidden', Buffer.from('hidden').toString('base64')])
+      expect(JSON.stringify(seen)).not.toContain(value)
     const failing = { ...only, env: { 'MCM.COMMAND': '["/bin/busybox","false"]' } }
     await expect(deployOne(failing, 'other')).rejects.toMatchObject({ reason: 'container_failed' })
-    expect(await services.runtime().getSecrets({ edgeAccessToken: services.token })).toHaveLength(1)
-    await services.runtime().removeApp(query)
-    expect(await services.runtime().getSecrets({ edgeAccessToken: services.token })).toEqual([])
+    expect(await services.runtime().getSecrets(token)).toHaveLength(1)
+    await services.runtime().removeApp({ ...token, name: 'one' })
+    expect(await services.runtime().getSecrets(token)).toEqual([])
   })
 
   it('is removed with all its containers', async () => {
