@@ -345,12 +345,28 @@ describe('at the next start of a killed runtime', () => {
     expect([device.stored.value, names(), device.removedSecrets]).toEqual([{}, set, []])
   })
 
-  it('a value that a new deployment has again stays', async () => {
+  it('values of containers stay if the record of their app is lost', async () => {
     await device.apps.deploy(own, using, values)
+    await device.stored.update(() => ({}))
+    await cut(async (copy) => copy())
+    expect([names(), device.removedSecrets]).toEqual([[expect.stringContaining('shop.password.')], []])
+    await expect.poll(() => device.seen.running).toEqual(['shop-db r1'])
+  })
+
+  it('a value that a new deployment has again stays', async () => {
+    const unused = { ...using, services: [service('db')] }
+    await device.apps.deploy(own, unused, values)
     const left = names().map((name) => ({ owner: own, name }))
-    await device.apps.dropSecrets(left)
+    await device.apps.dropSecrets([...left, { owner: own, name: 'nothing.x' }])
     expect(names()).toHaveLength(1)
-    await device.apps.dropSecrets([{ owner: own, name: 'nothing.x' }])
+    await device.apps.remove(own, 'shop')
+    let dropped: Promise<void> | undefined
+    device.seen.whileStarting = async () => {
+      dropped = device.apps.dropSecrets(left)
+    }
+    await device.apps.deploy(own, using, values)
+    await dropped
+    expect(names()).toHaveLength(1)
   })
 })
 
