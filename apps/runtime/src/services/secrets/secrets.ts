@@ -111,11 +111,7 @@ export async function openSecrets(folder: string, clock: Pick<Clock, 'now'>): Pr
     },
     versionOf: async (owner, name, value) => versionOf(await keyring.open(), keyOf(owner, name), value),
     versioned: (digits) => versionedIn(store.value, keyring.present(), digits),
-    list: (owner) =>
-      Object.entries(store.value)
-        .filter(([, each]) => isOwnedBy(each, owner))
-        .map(([key, each]) => shown(key, each))
-        .toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+    list: (owner) => entriesOf(store.value, owner).map(([key, each]) => shown(key, each)),
     async remove(owner, name, expectUnused) {
       const key = keyOf(owner, name)
       await store.update((all) => {
@@ -158,6 +154,12 @@ function createKeyring(path: string): Keyring {
 
 const openWith = (key: Buffer | undefined, name: string, sealed: string): Buffer | undefined =>
   key && openValue(key, name, sealed)
+
+/** Secrets of a project, by their names. */
+const entriesOf = (all: StoredSecrets, owner: Owner): [string, StoredSecret][] =>
+  Object.entries(all)
+    .filter(([, each]) => isOwnedBy(each, owner))
+    .toSorted(([, one], [, other]) => (one.name < other.name ? -1 : 1))
 
 function versionedIn(all: StoredSecrets, secretKey: Buffer | undefined, digits: number): OwnedName[] {
   return Object.entries(all).flatMap(([key, { accountId, clientId, name, sealed }]) => {
