@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { RpcError } from '@selvedge/protocol'
 import { reportFailure, safely } from '@selvedge/service-kit/safely'
+import { createTurns } from '../../deployments/turns.ts'
 
 /** Milliseconds between two checks that the rules are there: another program may replace the whole table. */
 const checkMs = 30_000
@@ -43,8 +44,17 @@ export interface HostGuard {
   close(): void
 }
 
-const run = (program: string, args: readonly string[]) =>
-  promisify(execFile)(program, args, { timeout: 30_000 })
+/**
+ * Runs the program of the packet filter (iptables(8)).
+ *
+ * @returns what it prints. @throws Error if it fails: with `-C`, the rule is not there
+ */
+export type PacketFilter = (...args: readonly string[]) => Promise<string>
+
+const filterOf =
+  (tool: string): PacketFilter =>
+  async (...args) =>
+    (await promisify(execFile)(tool, ['-w', lockSeconds, ...args], { timeout: 30_000 })).stdout
 
 interface Guarded {
   readonly subnet: string
@@ -86,23 +96,33 @@ const failed = (cause: Error): RpcError =>
     { cause, hint: 'Check that "iptables -S INPUT" works on the device.' },
   )
 
-/** The table of the packet filter. @param tool path of iptables */
-function createTable(tool: string) {
-  const call = async (...args: readonly string[]) => (await run(tool, ['-w', lockSeconds, ...args])).stdout
-  return {
-    call,
-    isThere: (rule: readonly string[]) =>
-      call('-C', ...rule).then(
-        () => true,
-        () => false,
-      ),
-    /** Removes rules of networks, also of an earlier run. */
-    async removeListed(isUnwanted: (rule: Listed) => boolean): Promise<void> {
-      for (const line of (await call('-S', 'INPUT')).split('\n')) {
-        const rule = readRule(line)
-        if (rule && isUnwanted(rule)) await call('-D', ...rule.args)
-      }
-    },
+/** Whether a rule is there. */
+const isThere = (call: PacketFilter, rule: readonly string[]): Promise<boolean> =>
+  call('-C', ...rule).then(
+    () => true,
+    () => false,
+  )
+
+/** Removes rules of networks, also of an earlier run. */
+async function removeListed(call: PacketFilter, isUnwanted: (rule: Listed) => boolean): Promise<void> {
+  for (const line of (await call('-S', 'INPUT')).split('\n')) {
+    const rule = readRule(line)
+    if (rule && isUnwanted(rule)) await call('-D', ...rule.args)
+  }
+}
+
+/** Adds the rules of a network that are not there. */
+async function ensure(call: PacketFilter, network: string, { subnet, exceptions }: Guarded): Promise<void> {
+  const rule = ruleOf(network, subnet)
+  const isProtected = await isThere(call, rule)
+  if (!isProtected) await call('-I', ...rule)
+  for (const each of exceptions) {
+    const exception = exceptionOf(network, subnet, each)
+    const isExcepted = await isThere(call, exception)
+    if (isExcepted && isProtected) continue
+    // It counts only before the rule that refuses everything.
+    if (isExcepted) await call('-D', ...exception)
+    await call('-I', ...exception)
   }
 }
 
@@ -118,65 +138,68 @@ export function createHostGuard(): HostGuard {
     : tool === undefined
       ? `there is no iptables at ${tools.join(', ')}`
       : undefined
+  const guard = guardWith(filterOf(tool ?? ''), missing)
+  const checking = setInterval(safely('oci.guard', guard.checkAll), checkMs).unref()
+  return { ...guard, close: () => clearInterval(checking) }
+}
+
+/**
+ * The rules of all networks in a packet filter. Changes of one network happen one after the other: a check never adds what another change
+ * has just removed.
+ *
+ * @param missing why there is no protection: then nothing is run
+ */
+export function guardWith(
+  call: PacketFilter,
+  missing: string | undefined,
+): Omit<HostGuard, 'close'> & { checkAll(): Promise<void> } {
   const guarded = new Map<string, Guarded>()
-  const { call, isThere, removeListed } = createTable(tool ?? '')
-
-  async function ensure(network: string, { subnet, exceptions }: Guarded): Promise<void> {
-    const rule = ruleOf(network, subnet)
-    const isProtected = await isThere(rule)
-    if (!isProtected) await call('-I', ...rule)
-    for (const each of exceptions) {
-      const exception = exceptionOf(network, subnet, each)
-      const isExcepted = await isThere(exception)
-      if (isExcepted && isProtected) continue
-      // It counts only before the rule that refuses everything.
-      if (isExcepted) await call('-D', ...exception)
-      await call('-I', ...exception)
-    }
-  }
-
-  async function checkAll(): Promise<void> {
-    for (const [network, one] of guarded)
-      await ensure(network, one).catch((cause) => reportFailure('oci.guard', cause))
-  }
-  const checking = setInterval(safely('oci.guard', checkAll), checkMs).unref()
+  const turns = createTurns(Number.POSITIVE_INFINITY)
+  const change = (network: string, work: () => Promise<void>): Promise<void> =>
+    turns.takeAnyway(network, work)
 
   return {
     missing,
     async protect(network, subnet) {
       if (missing !== undefined) return
       const bits = Number(/^\d{1,3}(?:\.\d{1,3}){3}\/(\d{1,2})$/.exec(subnet)?.[1])
-      try {
+      await change(network, async () => {
         // A rule for less would refuse connections of others.
         if (!(bits >= 12)) throw new Error(`its subnet is ${JSON.stringify(subnet)}`)
-        await ensure(network, { subnet, exceptions: [] })
-      } catch (cause) {
-        throw failed(cause as Error)
-      }
-      guarded.set(network, { subnet, exceptions: [] })
+        await ensure(call, network, { subnet, exceptions: [] })
+        guarded.set(network, { subnet, exceptions: [] })
+      }).catch((cause: Error) => {
+        throw failed(cause)
+      })
     },
     async except(network, exceptions) {
-      const { subnet } = guarded.get(network) ?? {}
-      if (missing !== undefined || subnet === undefined) return
-      try {
-        await removeListed((each) => each.network === network && each.isException)
-        await ensure(network, { subnet, exceptions })
-      } catch (cause) {
-        throw failed(cause as Error)
-      }
-      guarded.set(network, { subnet, exceptions })
+      if (missing !== undefined) return
+      await change(network, async () => {
+        const { subnet } = guarded.get(network) ?? {}
+        if (subnet === undefined) return
+        await removeListed(call, (each) => each.network === network && each.isException)
+        // Before the rules are there: a check adds those that a failure left out, and none of the former ones.
+        guarded.set(network, { subnet, exceptions })
+        await ensure(call, network, { subnet, exceptions })
+      }).catch((cause: Error) => {
+        throw failed(cause)
+      })
     },
-    async release(network) {
-      const one = guarded.get(network)
-      guarded.delete(network)
-      if (!one) return
-      for (const each of one.exceptions) await call('-D', ...exceptionOf(network, one.subnet, each))
-      await call('-D', ...ruleOf(network, one.subnet))
-    },
+    release: (network) =>
+      change(network, async () => {
+        // As the packet filter lists them: a change that failed may have left some of them.
+        if (guarded.delete(network)) await removeListed(call, (each) => each.network === network)
+      }),
     async releaseOthers(prefix, networks) {
       if (missing !== undefined) return
-      await removeListed(({ network }) => network.startsWith(prefix) && !networks.includes(network))
+      await removeListed(call, ({ network }) => network.startsWith(prefix) && !networks.includes(network))
     },
-    close: () => clearInterval(checking),
+    async checkAll() {
+      for (const network of [...guarded.keys()])
+        await change(network, async () => {
+          const one = guarded.get(network)
+          if (one) await ensure(call, network, one)
+        }).catch((cause) => reportFailure('oci.guard', cause))
+    },
   }
 }
