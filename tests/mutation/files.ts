@@ -99,6 +99,11 @@ export const groups: readonly Group[] = [
     tests: [`${services}/secrets/*.test.ts`],
   },
   {
+    name: 'resumed-layers',
+    sources: [`${services}/images/registry/{resumed,status}.ts`],
+    tests: [`${services}/images/registry/{resumed,status}.test.ts`],
+  },
+  {
     name: 'gateway',
     sources: [`${services}/gateway/{${gateway}}.ts`],
     tests: [`${services}/gateway/{${gateway}}.test.ts`],

@@ -243,8 +243,6 @@ export const later: readonly string[] = [
   'apps/runtime/src/services/images/pulls.ts',
   'apps/runtime/src/services/images/registry/http-get.ts',
   'apps/runtime/src/services/images/registry/registry.ts',
-  'apps/runtime/src/services/images/registry/resumed.ts',
-  'apps/runtime/src/services/images/registry/status.ts',
   'apps/runtime/src/services/images/stored-images.ts',
   'apps/runtime/src/services/images/tar-stream.ts',
   'apps/runtime/src/services/images/uploads.ts',

@@ -17,7 +17,7 @@ import {
   unavailable,
 } from './http-get.ts'
 import { type Reference, readReference } from './reference.ts'
-import { resumed, type Waiting } from './resumed.ts'
+import { limitTime, resumed, type Waiting } from './resumed.ts'
 import { UnexpectedStatus } from './status.ts'
 
 const manifestTypes = [
@@ -51,6 +51,7 @@ export interface PullOptions {
 export async function pullImage(blobs: Blobs, source: string, options: PullOptions): Promise<Packed> {
   const reference = readReference(source)
   const { registry, repository } = reference
+  const expectTime = limitTime(options.waiting)
   const base = `${isLoopbackHost(registry) ? 'http' : 'https'}://${registry}/v2/${repository}`
   const credentials = await readCredentials(options.authFile, registry)
   const get = authenticated(reference, credentials, await openHttpGet(registry, options.http))
@@ -87,7 +88,8 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
     const fetch = async ({ digest, size }: Blob): Promise<Draft> => {
       const draftOf = (content: AsyncIterable<Uint8Array>) =>
         blobs.draft(options.watch(content, size), digest)
-      const download = () => resumed(get, `${base}/blobs/${digest}`, { digest, size }, options.waiting)
+      const download = () =>
+        resumed(get, `${base}/blobs/${digest}`, { digest, size }, expectTime, options.waiting)
       const stored = (await isThere(digest))
         ? // What is damaged on the disk is downloaded again.
           await draftOf(blobs.read(digest)).catch(() => undefined)

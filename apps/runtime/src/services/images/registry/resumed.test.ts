@@ -50,7 +50,7 @@ async function listen(answer: (request: IncomingMessage, response: ServerRespons
 }
 
 /** A pull from a registry that answers each request for the layer with a function. */
-async function pull(answerLayer: (asked: LayerRequest) => void) {
+async function pull(answerLayer: (asked: LayerRequest) => void, random = 1) {
   const ranges: (string | undefined)[] = []
   const waits: number[] = []
   const host = await listen((request, response) => {
@@ -62,6 +62,7 @@ async function pull(answerLayer: (asked: LayerRequest) => void) {
     return answerLayer({ from, count: ranges.length, request, response })
   })
   let watched = 0
+  let now = 0
   const packed = pullImage(await openBlobs(folder), `${host}/team/app:1`, {
     authFile: '',
     announce: async () => undefined,
@@ -73,9 +74,19 @@ async function pull(answerLayer: (asked: LayerRequest) => void) {
     },
     maxSize: 1e8,
     mayReuse: () => false,
-    waiting: { wait: async (ms) => void waits.push(ms), random: () => 1 },
+    waiting: {
+      async wait(ms) {
+        waits.push(ms)
+        now += ms
+      },
+      random: () => random,
+      now: () => now,
+    },
   })
-  return { packed, ranges, waits, watched: () => watched }
+  const pass = (ms: number) => {
+    now += ms
+  }
+  return { packed, ranges, waits, watched: () => watched, pass }
 }
 
 const rangeFrom = (from: number, last = layer.length - 1, total: number | string = layer.length) => ({
@@ -120,6 +131,13 @@ it.each([
       response.writeHead(206, rangeFrom(from, layer.length - 1, layer.length + 1)).end(layer.subarray(from)),
   ],
   ['416', ({ response }: LayerRequest) => response.writeHead(416).end()],
+  [
+    'several ranges',
+    ({ response, from }: LayerRequest) =>
+      response
+        .writeHead(206, { 'Content-Type': 'multipart/byteranges; boundary=a' })
+        .end(layer.subarray(from)),
+  ],
 ])('downloads a layer again from its start if the registry answers %s', async (answer, lie) => {
   const pulled = await pull((asked) => {
     if (asked.count === 1) send(asked, 1_000_000)
@@ -149,6 +167,112 @@ it('stops after 15 requests that bring nothing, with a longer wait before each o
   await expect(pulled.packed).rejects.toMatchObject({ reason: 'registry_unavailable' })
   expect(pulled.ranges).toHaveLength(15)
   expect(pulled.waits).toEqual([1, 2, 4, 8, 16, 32, ...Array<number>(8).fill(60)].map((each) => each * 1000))
+})
+
+it('stops after 15 requests that bring one byte each', async () => {
+  const pulled = await pull((asked) => send(asked, 1))
+  await expect(pulled.packed).rejects.toThrow(/: 15 of 5000000 bytes .* in 15 requests/)
+  expect(pulled.ranges.at(-1)).toBe('bytes=14-')
+})
+
+it('starts its back-off again after 64 KiB, and not after one byte less', async () => {
+  const bytes = [65_535, 65_536]
+  const pulled = await pull((asked) => {
+    if (asked.count % 2 === 1) asked.response.destroy()
+    else send(asked, bytes.shift() ?? layer.length)
+  })
+  await expectWhole(pulled)
+  expect(pulled.waits).toEqual([1000, 2000, 4000, 1000, 2000])
+})
+
+it('waits half as long at least where the random part is largest', async () => {
+  const pulled = await pull((asked) => (asked.count < 4 ? asked.response.destroy() : send(asked)), 0)
+  await expectWhole(pulled)
+  expect(pulled.waits).toEqual([500, 1000, 2000])
+})
+
+it('requests the layer as it is, and continues after an answer that is complete before the layer', async () => {
+  const encodings = new Set<string | undefined>()
+  const pulled = await pull((asked) => {
+    encodings.add(asked.request.headers['accept-encoding']?.toString())
+    const { response, from } = asked
+    if (from > 0)
+      return response
+        .writeHead(206, { ...rangeFrom(from), 'Content-Encoding': 'identity' })
+        .end(layer.subarray(from))
+    // In chunks: no length is announced.
+    response.write(layer.subarray(0, 100_000))
+    response.end()
+  })
+  await expectWhole(pulled)
+  expect([...encodings]).toEqual(['identity'])
+  expect(pulled.ranges).toEqual([undefined, 'bytes=100000-'])
+})
+
+it('closes the connection of an answer that does not fit, and states the start of its range', async () => {
+  const closed = Promise.withResolvers<void>()
+  const pulled = await pull((asked) => {
+    const { count, response, from } = asked
+    if (count === 1) return send(asked, 70_000)
+    if (count < 15) return response.destroy()
+    response.on('close', closed.resolve)
+    response.writeHead(206, { 'Content-Range': `bytes ${from}-${'9'.repeat(200)}/*` })
+    response.write('x')
+  })
+  await expect(pulled.packed).rejects.toThrow(
+    `the last one failed: it sent the range "bytes 70000-${'9'.repeat(88)}" for 70000-4999999 of 5000000`,
+  )
+  await closed.promise
+})
+
+it('states what is wrong with an encoding, in a short text', async () => {
+  const pulled = await pull(({ response }) =>
+    response.writeHead(200, { 'Content-Encoding': 'z'.repeat(80) }).end(layer),
+  )
+  await expect(pulled.packed).rejects.toThrow(/it sent sha256:\w{64} with the encoding "z{50}"$/)
+})
+
+it('continues where the size of the whole is not in the range of an answer', async () => {
+  const pulled = await pull((asked) => {
+    const { from, response } = asked
+    if (from === 0) send(asked, 1_000_000)
+    else response.writeHead(206, rangeFrom(from, layer.length - 1, '*')).end(layer.subarray(from))
+  })
+  await expectWhole(pulled)
+  expect(pulled.ranges).toHaveLength(2)
+})
+
+it('stops after a day, however often a registry sends a little and wants the next request later', async () => {
+  const pulled = await pull((asked) => {
+    if (asked.count % 12 === 1) send(asked, 64 * 1024)
+    else asked.response.writeHead(429, { 'Retry-After': '900' }).end()
+  })
+  await expect(pulled.packed).rejects.toMatchObject({
+    reason: 'registry_unavailable',
+    message: expect.stringContaining('did not arrive within 24 hours'),
+  })
+  const waited = pulled.waits.reduce((sum, each) => sum + each, 0)
+  expect(waited).toBeLessThanOrEqual(86_400_000)
+  expect(waited).toBeGreaterThan(86_400_000 - 962_000)
+})
+
+it('stops after a day while bytes arrive that it has', async () => {
+  const pulled = await pull((asked) => {
+    if (asked.count === 1) return send(asked, 4_000_000)
+    pulled.pass(86_400_000)
+    asked.response.end(layer)
+  })
+  await expect(pulled.packed).rejects.toThrow('did not arrive within 24 hours')
+  expect(pulled.ranges).toHaveLength(2)
+})
+
+it('connects to no other kind of address when a later request is redirected there', async () => {
+  const pulled = await pull((asked) => {
+    if (asked.count === 1) send(asked, 1_000_000)
+    else asked.response.writeHead(307, { Location: 'https://10.0.0.1/blob' }).end()
+  })
+  await expect(pulled.packed).rejects.toThrow('leads to an address of the local network')
+  expect(pulled.ranges).toHaveLength(2)
 })
 
 it.each([429, 503])('waits as long as an answer with %i wants, and continues', async (status) => {
@@ -189,6 +313,17 @@ it.each([
     'other bytes in a range',
     ({ response, from }: LayerRequest) =>
       response.writeHead(206, rangeFrom(from)).end(Buffer.alloc(layer.length - from)),
+    'digest_mismatch',
+  ],
+  [
+    'other bytes from the start',
+    ({ response }: LayerRequest) =>
+      response.writeHead(200, { ETag: '"new"' }).end(Buffer.alloc(layer.length)),
+    'digest_mismatch',
+  ],
+  [
+    'fewer bytes than the blob has',
+    ({ response }: LayerRequest) => response.end(layer.subarray(1)),
     'digest_mismatch',
   ],
   [

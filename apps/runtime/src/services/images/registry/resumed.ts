@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError } from '@selvedge/protocol'
+import { pullMs } from '../limits.ts'
 import { type Answer, type HttpGet, isPassing, unavailable } from './http-get.ts'
 import { UnexpectedStatus } from './status.ts'
 
@@ -18,6 +19,8 @@ export interface Waiting {
   wait(ms: number): Promise<unknown>
   /** From 0 to 1. */
   random(): number
+  /** Monotonic milliseconds. */
+  now(): number
 }
 
 const limits = {
@@ -35,17 +38,32 @@ const limits = {
 const real: Waiting = {
   wait: (ms) => sleep(ms, undefined, { ref: false }),
   random: () => Math.random(),
+  now: () => performance.now(),
+}
+
+/** Calls while a pull has time; one pull has one of them for all its blobs. @throws RpcError `registry_unavailable` after `pullMs` */
+export type TimeLeft = (url: string, afterMs?: number) => void
+
+/** @param waiting of the pull, which begins now */
+export function limitTime(waiting: Waiting = real): TimeLeft {
+  const end = waiting.now() + pullMs
+  return (url, afterMs = 0) => {
+    if (waiting.now() + afterMs > end)
+      throw unavailable(url, `the image did not arrive within ${pullMs / 3_600_000} hours`)
+  }
 }
 
 /**
  * The bytes of a blob, each of them once and in order. They are not verified.
  *
+ * @param expectTime refuses when the pull has no time left: a host may send a little with each connection, or a blob from its start again
  * @throws RpcError `registry_unavailable`, `not_found`, `digest_mismatch` if more bytes come than were announced
  */
 export async function* resumed(
   get: HttpGet,
   url: string,
   blob: Blob,
+  expectTime: TimeLeft,
   waiting: Waiting = real,
 ): AsyncGenerator<Uint8Array> {
   const state = { received: 0, requests: 0, failures: 0, restarts: 0, hasRanges: true }
@@ -57,7 +75,7 @@ export async function* resumed(
       const answer = await get(url, requestHeaders(asked))
       const skipped = before - firstByteOf(answer, asked, blob)
       if (skipped > 0) state.restarts++
-      for await (const chunk of beyond(answer.body, skipped)) {
+      for await (const chunk of beyond(answer.body, skipped, () => expectTime(url))) {
         state.received += chunk.length
         if (state.received > blob.size) throw tooLong(blob)
         yield chunk
@@ -72,7 +90,9 @@ export async function* resumed(
       state.failures = progress >= limits.progressBytes ? 1 : state.failures + 1
       if (state.failures >= limits.failures || state.restarts >= limits.restarts)
         throw givenUp(url, blob, state, cause)
-      await waiting.wait(delayOf(url, cause, state.failures, waiting.random()))
+      const delayMs = delayOf(url, cause, state.failures, waiting.random())
+      expectTime(url, delayMs)
+      await waiting.wait(delayMs)
     }
   }
 }
@@ -120,10 +140,15 @@ function firstByteOf(answer: Answer, asked: number, { digest, size }: Blob): num
   return first
 }
 
-/** The chunks of a body after its first bytes. */
-async function* beyond(body: AsyncIterable<Uint8Array>, skipped: number): AsyncGenerator<Uint8Array> {
+/** The chunks of a body after its first bytes. @param check called with each chunk, also with those before */
+async function* beyond(
+  body: AsyncIterable<Uint8Array>,
+  skipped: number,
+  check: () => void,
+): AsyncGenerator<Uint8Array> {
   let left = skipped
   for await (const chunk of body) {
+    check()
     const rest = chunk.subarray(Math.min(left, chunk.length))
     left -= chunk.length - rest.length
     if (rest.length > 0) yield rest
@@ -142,20 +167,20 @@ function mayContinue(cause: unknown): boolean {
   if (!(cause instanceof RpcError)) return true
   const answer = answerOf(cause)
   if (answer) return answer.isPassing || answer.status === 416
-  return cause.reason === 'registry_unavailable' && isPassing(cause.cause)
+  return isPassing(cause.cause)
 }
 
 /** Milliseconds until the next request: the `Retry-After` of the answer, or an exponential back-off with jitter. @throws RpcError */
 function delayOf(url: string, cause: unknown, failures: number, random: number): number {
-  const asked = answerOf(cause)?.retryAfterMs
-  if (asked !== undefined && asked > limits.maxRetryAfterMs)
+  const asked = answerOf(cause)?.retryAfterMs ?? 0
+  if (asked > limits.maxRetryAfterMs)
     throw unavailable(
       url,
       `it accepts no request before ${asked / 1000} s are over; deploy the image after that`,
       cause,
     )
   const delay = Math.min(limits.firstDelayMs * 2 ** (failures - 1), limits.maxDelayMs)
-  return (asked ?? 0) + delay * (0.5 + random / 2)
+  return asked + delay * (0.5 + random / 2)
 }
 
 function givenUp(
