@@ -7,7 +7,7 @@ const network = 'selvedge-a'
 const subnet = '10.89.0.0/24'
 const exception = (port: number): Exception => ({ to: '192.0.2.1', protocol: 'tcp', port })
 
-/** A table that has what iptables(8) says of `-C`, `-I`, `-D` and `-S`: an absent rule is an error. */
+/** A table that has what iptables(8) does for `-C`, `-I`, `-D` and `-S`: an absent rule is an error. */
 function tableInMemory() {
   const rules: string[] = []
   let held: { readonly isHeld: (call: string) => boolean; readonly until: Promise<void> } | undefined

@@ -178,7 +178,7 @@ export function guardWith(
         const { subnet } = guarded.get(network) ?? {}
         if (subnet === undefined) return
         await removeListed(call, (each) => each.network === network && each.isException)
-        // Before the rules are there: a check adds those that a failure left out, and none of the former ones.
+        // Before the rules are there: a check adds those that a failure left out, and no former one.
         guarded.set(network, { subnet, exceptions })
         await ensure(call, network, { subnet, exceptions })
       }).catch((cause: Error) => {
