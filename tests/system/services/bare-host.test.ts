@@ -2,7 +2,10 @@
 
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { openCgroups } from '../../../apps/runtime/src/services/engines/function/cgroup.ts'
+import { findDeno } from '../../../apps/runtime/src/services/engines/function/find-deno.ts'
+import { hostSystem } from '../../../apps/runtime/src/services/engines/function/host-system.ts'
 import { descendantsOf } from '../../harness/instances.ts'
 import { temporaryFolder } from '../../harness/processes.ts'
 import { type Services, startServices } from '../../harness/services.ts'
@@ -112,4 +115,38 @@ it('with a bubblewrap that fails no function starts; once it is gone or works ag
   rmSync(own)
   const { basePath } = await services.deploy('closed', source)
   expect((await services.call(basePath)).text).toBe('up')
+})
+
+describe.runIf(process.platform === 'linux')('the sandbox that is chosen on Linux', () => {
+  const name = `selvedge-bare-host-${process.pid}`
+  // Any file stands for the program: nothing is started.
+  const find = () => hostSystem.findSandbox(findDeno()!, import.meta.filename, name)
+  afterEach(async () => {
+    vi.unstubAllEnvs()
+    await openCgroups(name)?.close()
+  })
+
+  it('is that of Linux without bubblewrap, too: each function ends with the runtime and gets no new rights', async () => {
+    vi.stubEnv('PATH', join(folder.path, 'bin'))
+    const sandbox = await find()
+    expect(sandbox.hasBubblewrap).toBe(false)
+    expect(sandbox.needsLifeline).toBe(false)
+    expect(sandbox.hold(['deno'], { user: 0x7000_0000 })).toEqual([
+      '/usr/bin/setpriv',
+      ...['--reuid=1879048192', '--regid=1879048192', '--clear-groups', '--inh-caps=-all'],
+      ...['--bounding-set=-all', '--pdeathsig', 'KILL', '--no-new-privs', 'deno'],
+    ])
+    expect(sandbox.hints.join(' ')).toContain('install the package "bubblewrap"')
+  })
+
+  it('is no weaker one if bubblewrap is there and fails', async () => {
+    const bin = join(folder.path, 'failing')
+    mkdirSync(bin)
+    writeFileSync(join(bin, 'bwrap'), '#!/bin/sh\necho no namespaces >&2\nexit 1\n', { mode: 0o755 })
+    vi.stubEnv('PATH', bin)
+    await expect(find()).rejects.toMatchObject({
+      reason: 'engine_unavailable',
+      message: expect.stringContaining('bubblewrap is installed and fails: no namespaces'),
+    })
+  })
 })
