@@ -36,6 +36,9 @@ export function useRuntimeOf(folder: string): void {
   runtimeCheckout = folder
 }
 
+/** Whether that was done. */
+export const isElsewhere = (): boolean => runtimeCheckout !== root
+
 /** Where a program runs; left out: where the test runs, from its checkout. */
 interface StartPlace {
   /** A network namespace. */

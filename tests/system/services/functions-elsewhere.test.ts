@@ -8,7 +8,7 @@ import { addDeno, bundleElsewhere } from '../../harness/elsewhere.ts'
 import { needs } from '../../harness/installed.ts'
 import { descendantsOf } from '../../harness/instances.ts'
 import { temporaryFolder, useRuntimeOf } from '../../harness/processes.ts'
-import { type Services, startServices } from '../../harness/services.ts'
+import { type Services, sharedServices } from '../../harness/services.ts'
 import { linuxOnly, linuxWords, sourcesOf } from './linux-only.ts'
 
 const folder = await temporaryFolder()
@@ -16,6 +16,8 @@ const runtime = await bundleElsewhere('runtime', folder.path)
 addDeno(folder.path)
 useRuntimeOf(folder.path)
 afterAll(() => folder.remove())
+// Its tests run first. It starts and stops the runtime of all tests here.
+await import('./functions.test.ts')
 
 describe('a bundle for macOS', () => {
   const foundIn = (modules: ReadonlyMap<string, string>) =>
@@ -47,9 +49,8 @@ describe('a bundle for macOS', () => {
 describe('the sandbox without Linux', needs('ps'), () => {
   let services: Services
   beforeAll(async () => {
-    services = await startServices()
+    services = await sharedServices()
   })
-  afterAll(() => services.stop())
   const up = 'export default { fetch: () => new Response("up") }'
 
   it('runs functions, and the record and the engine say which layers are missing', async () => {
@@ -125,5 +126,3 @@ describe('the sandbox without Linux', needs('ps'), () => {
     await expect.poll(() => own.filter((pid) => !existsSync(`/proc/${pid}`)).length).toBe(2)
   })
 })
-
-await import('./functions.test.ts')
