@@ -119,7 +119,7 @@ it('with a bubblewrap that fails no function starts; once it is gone or works ag
 
 describe.runIf(process.platform === 'linux')('the sandbox that is chosen on Linux', () => {
   const name = `selvedge-bare-host-${process.pid}`
-  // Any file stands for the program: nothing is started.
+  // Any file is enough as the program: nothing is started.
   const find = () => hostSystem.findSandbox(findDeno()!, import.meta.filename, name)
   afterEach(async () => {
     vi.unstubAllEnvs()

@@ -1,4 +1,4 @@
-/** The order of changes of the packet filter, with a table in memory whose calls can be held. */
+/** The order of changes of the packet filter, with a table in memory that can hold its calls. */
 import { setImmediate as turnOfLoop } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { type Exception, guardWith } from './host-guard.ts'
@@ -7,7 +7,7 @@ const network = 'selvedge-a'
 const subnet = '10.89.0.0/24'
 const exception = (port: number): Exception => ({ to: '192.0.2.1', protocol: 'tcp', port })
 
-/** A table that has what iptables(8) does for `-C`, `-I`, `-D` and `-S`: an absent rule is an error. */
+/** A table like that of iptables(8) for `-C`, `-I`, `-D` and `-S`: an absent rule is an error. */
 function tableInMemory() {
   const rules: string[] = []
   let held: { readonly isHeld: (call: string) => boolean; readonly until: Promise<void> } | undefined

@@ -2,7 +2,10 @@ import { expect, it } from 'vitest'
 import { UnexpectedStatus } from './status.ts'
 
 const registry = 'https://registry.example'
-const answered = (status: number, { origin = registry, after }: { origin?: string; after?: string } = {}) =>
+const answered = (
+  status: number,
+  { origin = registry, after }: { origin?: string; after?: string | undefined } = {},
+) =>
   new UnexpectedStatus(
     { status, origin, headers: after === undefined ? {} : { 'retry-after': after } },
     registry,
