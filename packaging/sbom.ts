@@ -11,7 +11,8 @@ import type { Release } from './release.ts'
 
 /** The programs and libraries, and the engines that the root package carries for them. */
 const isReleased = (path: string): boolean =>
-  /^(?:packages|apps)\/[^/]+$/.test(path) || /^node_modules\/(?:node-linux-[^/]+|@deno\/linux-[^/]+)$/.test(path)
+  /^(?:packages|apps)\/[^/]+$/.test(path) ||
+  /^node_modules\/(?:node-linux-[^/]+|@deno\/linux-[^/]+)$/.test(path)
 
 /** @returns JSON text: the same for the same lockfile and release, since its serial number is a hash of its content */
 export function writeSbom({ version, epochSeconds, maintainer }: Release): string {

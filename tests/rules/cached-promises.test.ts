@@ -14,12 +14,17 @@ const exceptions: Readonly<Record<string, string>> = {
   'packages/client/src/backend/issuer-keys.ts running':
     'the library has no service-kit; dropped when it settles',
   'packages/client/src/edge-session.ts running': 'the library has no service-kit; dropped when it settles',
+  'apps/cli/src/archive/component/host/clocks.ts waiting': 'never rejects; dropped when it settles',
+  'apps/cli/src/archive/component/host/io.ts #reading': 'never rejects; dropped when it settles',
+  'apps/cli/src/archive/component/host/io.ts this.#reading': 'the same',
+  'apps/cli/src/archive/component/host/worker.ts compiled': 'a failure makes the deployment fail',
+  'apps/cli/src/archive/component/host/worker.ts sent': 'of one response, and is not there before it',
   'apps/discovery/src/stores/embedded/durable-copy.ts writing': 'dropped when it settles, and planned again',
   'apps/runtime/src/device/cloud/edge-tokens.ts running': 'one for each audience; dropped when it settles',
   'apps/runtime/src/device/cloud/retry.ts running': 'never rejects: a failure is reported and tried again',
   'apps/runtime/src/services/containers/containers.ts resuming': 'dropped when it settles',
   'apps/runtime/src/services/containers/serving.ts handingOver': 'never rejects; dropped when it settles',
-  'apps/runtime/src/services/deployments/turns.ts last': 'never rejects; dropped when it settles',
+  'apps/runtime/src/services/turns.ts last': 'never rejects; dropped when it settles',
   'apps/runtime/src/services/engines/function/platform/storage.ts pending':
     'runs in the sandbox; a failure ends its program',
 }

@@ -10,6 +10,8 @@ const exceptions: Readonly<Record<string, string>> = {
     'one object a request would cost 4 µs; the end of the connection lowers it by what is left',
   'packages/service-kit/src/metrics/http-requests.ts active': 'the same, of all connections',
   'packages/protocol/src/tokens/used-proofs.ts #perOwner': 'a proof ends with its time, and in no other way',
+  'apps/cli/src/archive/component/host/outgoing.ts count': 'requests of a component, in its sandbox',
+  'apps/cli/src/archive/component/host/worker.ts free': 'instances of a component, in its sandbox',
   'apps/discovery/src/index/grid.ts #count': 'entries of the grid: it is its size',
   'apps/discovery/src/stores/embedded/columns.ts number': 'nodes of an account: it is its size',
   'apps/runtime/src/services/engines/function/platform/files/tree.ts nodes':

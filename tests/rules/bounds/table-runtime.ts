@@ -111,7 +111,7 @@ export const runtime: Bounds = {
       'one for each start of a container, deployment and health check under way: `containers.ts: maxQueue` for each container',
     ),
   },
-  'apps/runtime/src/services/deployments/turns.ts': {
+  'apps/runtime/src/services/turns.ts': {
     'createTurns.last': lasting(
       '`before >= max`: `maxWaiting` callers for each container, `limits.ts: shares` for images; each of them a request',
       '`last.delete` after the last one',
@@ -278,7 +278,7 @@ export const runtime: Bounds = {
     'createEventEnd.tail': passing('four characters: `.slice(-4)`'),
   },
   'apps/runtime/src/services/engines/oci/host-guard.ts': {
-    'createHostGuard.guarded': lasting('one for each OCI container that runs', '`guarded.delete`'),
+    'guardWith.guarded': lasting('one for each OCI container that runs', '`guarded.delete`'),
   },
   'apps/runtime/src/services/engines/oci/outbound/namespace.ts': {
     'run.problem': passing('`slice(0, maxError)`'),

@@ -59,7 +59,7 @@ describe('a component that was written by hand', () => {
   it('gets the path of a request below its base path, and writes to the log', async () => {
     expect(await answerOf('/a/b?c=d')).toEqual({ status: 200, text: '/a/b?c=d' })
     expect(await answerOf('/log')).toEqual({ status: 200, text: '/log' })
-    await vi.waitFor(async () => expect(await logOf()).toContain('a line in the log'))
+    await expect.poll(() => logOf()).toContain('a line in the log')
   })
 
   it('gets an error for a header with a line break', async () => {
@@ -72,7 +72,7 @@ describe('a component that was written by hand', () => {
     ['fields', 'fields have more than 256 entries'],
   ])('answers with 500 and writes the reason to the log, and continues: /%s', async (at, reason) => {
     expect((await answerOf(`/${at}`)).status).toBe(500)
-    await vi.waitFor(async () => expect((await logOf()).join('\n')).toContain(reason))
+    await expect.poll(async () => (await logOf()).join('\n')).toContain(reason)
     expect(await answerOf('/over')).toEqual({ status: 200, text: '/over' })
   })
 

@@ -1,5 +1,5 @@
-;; What AssemblyScript 0.28.20 makes of counter.as.ts, except the name of the handler, which its exports cannot have:
-;; asc counter.as.ts -Oz --runtime stub --use abort= --textFile counter.wat
+;; What AssemblyScript 0.28.20 makes of counter.as, except the name of the handler, which its exports cannot have:
+;; cp counter.as counter.ts && asc counter.ts -Oz --runtime stub --use abort= --textFile counter.wat
 (module
  (type $0 (func (param i32) (result i32)))
  (type $1 (func (param i32 i32)))

@@ -15,8 +15,8 @@ import type { Containers } from '../containers/containers.ts'
 import { findImage } from '../containers/requirements.ts'
 import type { DeploymentStore, Deployments } from '../deployments/deployments.ts'
 import { idOf, isKeyOf, isOwnedBy, keyOf, type Owner } from '../deployments/ownership.ts'
-import { createTurns } from '../deployments/turns.ts'
 import type { OwnedName, Secrets } from '../secrets/secrets.ts'
+import { createTurns } from '../turns.ts'
 import { type AppSecretValues, secretNamesOf, setValues } from './app-secret-values.ts'
 import { appOf, haveCommon, memberKey } from './member-names.ts'
 import { type Member, readMembers } from './members.ts'
@@ -104,8 +104,8 @@ export function createApps(parts: AppParts): Apps {
       }),
     remove: (owner, name) => inTurn(owner, name, () => remove(parts, owner, name)),
     async dropSecrets(left) {
+      // A deployment with the same value has the same secret.
       for (const { owner, name } of left)
-        // A deployment with the same value has the same secret.
         await inTurn(owner, appOfSecret(name), () => dropSecret(parts, owner, name)).catch(() => undefined)
     },
     async forget(accountId) {

@@ -80,7 +80,7 @@ interface Made {
 }
 
 /** A container that is changed with others. */
-export interface Changed {
+interface Changed {
   readonly key: string
   /** As of `change`. */
   readonly make: (container: StoredContainer) => StoredContainer

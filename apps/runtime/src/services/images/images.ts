@@ -4,7 +4,7 @@ import { type ImageRecord, RpcError, type UploadReceipt } from '@selvedge/protoc
 import { blobsOf, type DeploymentStore } from '../deployments/deployments.ts'
 import { createOwnerShare } from '../deployments/owner-share.ts'
 import { askedKey, idOf, isOwnedBy, keyOf, type Owner } from '../deployments/ownership.ts'
-import { createTurns } from '../deployments/turns.ts'
+import { createTurns } from '../turns.ts'
 import { arriving, expectSize } from './arriving.ts'
 import { createBudget, measured } from './budget.ts'
 import { createDeployer } from './deployer.ts'

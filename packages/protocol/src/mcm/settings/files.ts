@@ -14,7 +14,7 @@ export const isReservedFolder = (path: string): boolean =>
   runtimeFiles.some((each) => path === each || path.startsWith(`${each}/`))
 
 /** A volume of a container. */
-export interface UsedVolume {
+interface UsedVolume {
   readonly name: string
   /** In the container. */
   readonly target: string

@@ -8,7 +8,7 @@ import type { Session } from './session.ts'
 const logLines: LineRules = { maxLine: 8192, longer: 'split', ends: 'lf' }
 
 /** A stream that writes lines to the log; `end` writes the rest. */
-export function createLog(write: (line: string) => void): Sink & { finish(): void } {
+function createLog(write: (line: string) => void): Sink & { finish(): void } {
   const decoder = new TextDecoder()
   const split = createLineSplitter(logLines)
   let end: StreamError | undefined
@@ -31,8 +31,8 @@ export function createLog(write: (line: string) => void): Sink & { finish(): voi
   }
 }
 
-export class TerminalInput {}
-export class TerminalOutput {}
+class TerminalInput {}
+class TerminalOutput {}
 
 export function createCli(session: Session, env: Readonly<Record<string, string>>) {
   const output = createLog((line) => console.log(line))

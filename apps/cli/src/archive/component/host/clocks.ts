@@ -55,7 +55,7 @@ const datetimeOf = (milliseconds: number) => ({
 })
 
 /** Bytes that one call returns. */
-export const maxRandomBytes = 1_048_576
+const maxRandomBytes = 1_048_576
 
 /** Bytes that `crypto.getRandomValues` fills at once. */
 const partBytes = 65_536

@@ -19,7 +19,7 @@ export type Scheme = { readonly tag: 'HTTP' | 'HTTPS' } | { readonly tag: 'other
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH']
 const isToken = (text: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/.test(text)
 
-export const methodOf = (name: string): Method =>
+const methodOf = (name: string): Method =>
   methods.includes(name) ? { tag: name.toLowerCase() } : { tag: 'other', val: name }
 
 export const nameOf = ({ tag, val }: Method): string => (tag === 'other' ? (val ?? '') : tag.toUpperCase())

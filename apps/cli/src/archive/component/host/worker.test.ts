@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Exit } from './failure.ts'
 import type { createInterfaces } from './interfaces.ts'
 import type { IncomingRequest, OutgoingBody, ResponseOutparam } from './message.ts'
@@ -111,7 +111,7 @@ describe('requests of more than the instances', () => {
     )
     const failures = Promise.allSettled(sleeping)
     const last = fetch()
-    await vi.waitFor(() => expect(runs).toBe(maxInstances))
+    await expect.poll(() => runs).toBe(maxInstances)
     left.abort()
     expect(await (await last).text()).toBe('')
     expect(runs).toBe(maxInstances + 1)

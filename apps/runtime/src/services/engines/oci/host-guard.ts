@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { RpcError } from '@selvedge/protocol'
 import { reportFailure, safely } from '@selvedge/service-kit/safely'
-import { createTurns } from '../../deployments/turns.ts'
+import { createTurns } from '../../turns.ts'
 
 /** Milliseconds between two checks that the rules are there: another program may replace the whole table. */
 const checkMs = 30_000
