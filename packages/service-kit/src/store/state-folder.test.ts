@@ -13,12 +13,11 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { needs } from '../../../../tests/harness/installed.ts'
 import { ConfigError } from '../config/index.ts'
 import { lockStateFolder, openStateFolder } from './state-folder.ts'
 
 const nobody = 65_534
-const isRoot = process.getuid?.() === 0
-
 let state: string
 let outside: string
 beforeEach(() => {
@@ -37,7 +36,7 @@ describe('a state folder that was open to other users', () => {
     expect(statSync(join(state, 'identity')).mode & 0o777).toBe(0o700)
   })
 
-  it.runIf(isRoot)('is refused where another user made a folder in it', () => {
+  it('is refused where another user made a folder in it', needs('root'), () => {
     mkdirSync(join(state, 'identity'))
     chownSync(join(state, 'identity'), nobody, nobody)
     symlinkSync(join(outside, 'made'), join(state, 'identity/lock'))
@@ -48,8 +47,9 @@ describe('a state folder that was open to other users', () => {
     expect(existsSync(join(outside, 'made'))).toBe(false)
   })
 
-  it.runIf(isRoot)(
+  it(
     'is refused where another user put a link or a file into it, and at the next start as well',
+    needs('root'),
     () => {
       mkdirSync(join(state, 'identity'))
       chmodSync(join(state, 'identity'), 0o777)
@@ -61,7 +61,7 @@ describe('a state folder that was open to other users', () => {
     },
   )
 
-  it.runIf(isRoot)('is refused with the folder of another user in it, whenever it was made private', () => {
+  it('is refused with the folder of another user in it, whenever it was made private', needs('root'), () => {
     chmodSync(state, 0o700)
     mkdirSync(join(state, 'identity'))
     chownSync(join(state, 'identity'), nobody, nobody)

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { needs } from '../../../../../../tests/harness/installed.ts'
 import { findEngineSocket } from './engine-sockets.ts'
 
 let base: string
@@ -128,7 +129,7 @@ describe('another path', () => {
     expect(find().path).toBeUndefined()
   })
 
-  describe.skipIf(process.getuid?.() !== 0)('of another user', () => {
+  describe('of another user', needs('root'), () => {
     it('is not used, nor one in a folder of another user, nor a link of another user', async () => {
       const socket = await listen('system/run/docker.sock')
       const link = join(base, 'system/run/podman/podman.sock')
