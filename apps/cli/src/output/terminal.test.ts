@@ -14,7 +14,7 @@ describe('the terminal', () => {
   it('is the only way to standard output and standard error', () => {
     const leaks = readdirSync(sources, { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && path !== 'output/terminal.ts')
-      // Runs in the sandbox of a function, of which it writes the log.
+      // It runs in the sandbox of a function, and writes to the log of that function.
       .filter((path) => !path.startsWith('archive/component/host/'))
       .filter((path) =>
         /\bconsole\.\w|process\.std|\bstd(?:out|err)\.write|\.pipe\(|\/dev\/(?:tty\b|std)|'inherit'|stdio: '?(?:1|2)/.test(

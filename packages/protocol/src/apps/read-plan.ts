@@ -39,7 +39,7 @@ export interface ReadPlan {
 export interface PlanReaderOptions {
   /** SHA-256 of a text, in hexadecimal digits. */
   readonly sha256: (text: string) => string
-  /** Platform of the device, such as `linux/arm64`; undefined where it is not known: then every one is accepted. */
+  /** Platform of the device, such as `linux/arm64`; if it is undefined, every platform is accepted. */
   readonly platform: string | undefined
   /** Names under which secrets of the plan are stored, where these differ from {@link appSecretName}. */
   readonly secretNames?: ReadonlyMap<string, string>

@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import * as z from 'zod'
+import type { Owner } from '../deployments/ownership.ts'
 
 const storedMember = z.strictObject({
   service: z.string(),
@@ -73,3 +74,8 @@ export const committed = (app: StoredApp): StoredApp =>
 /** The app without the deployment that it intends; undefined if nothing of it was ever deployed. */
 export const withoutNext = (app: StoredApp, note: string | null): StoredApp | undefined =>
   app.current ? { ...app, next: null, note } : undefined
+
+export const ownerOf = ({ accountId, clientId }: StoredApp): Owner => ({
+  account_id: accountId,
+  client_id: clientId,
+})

@@ -15,7 +15,7 @@ const binaryPrefix = '\0base64:'
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const encoder = new TextEncoder()
 
-/** A text that is shown as it is where it can be, so handlers in JavaScript read the same items. */
+/** UTF-8 as text, and other bytes as base64: handlers in JavaScript read the same items. */
 export function textOf(bytes: Uint8Array): string {
   try {
     const text = decoder.decode(bytes)
