@@ -97,6 +97,7 @@ describe('the OpenRPC document', () => {
         "company_unavailable -32010",
         "engine_unavailable -32010",
         "registry_unavailable -32010",
+        "registry_refused -32015",
         "storage_failed -32010",
         "limit_exceeded -32013",
         "storage_full -32013",

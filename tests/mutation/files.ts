@@ -266,6 +266,13 @@ export const groups: readonly Group[] = [
   beside('gateway-identity', services, 'gateway/service-identity', 'images/image-name'),
   beside('images', `${services}/images`, 'budget', 'layer', 'registry/reference'),
   {
+    name: 'registry-credentials',
+    sources: [
+      `${services}/images/registry/{authenticated,challenges,complaint,credentials,repeated,token-server}.ts`,
+    ],
+    tests: [`${services}/images/registry/{authenticated,challenges,credentials,repeated}.test.ts`],
+  },
+  {
     name: 'requests',
     sources: [`${kit}/http/{address,content-type,own-host,single-header}.ts`],
     tests: [`${kit}/http/{address,content-type,own-host}.test.ts`],

@@ -359,10 +359,15 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/services/images/registry/registry.ts': {
     'pullImage.drafts': passing('`imageLimits.layers` and the configuration'),
-    'authenticated.answer.url.searchParams': own('two parameters'),
+  },
+  'apps/runtime/src/services/images/registry/challenges.ts': {
+    'readChallenges.parameters': passing('`parameters.size < limits.parameters`'),
+  },
+  'apps/runtime/src/services/images/registry/token-server.ts': {
+    'requestToken.url.searchParams': own('two parameters'),
   },
   'apps/runtime/src/services/images/tar-stream.ts': {
-    'peek.start': passing('`start.length < magicBytes`'),
+    'peek.start': passing('`start.length < startBytes`'),
     'readTar.working': passing('`limits.entries`; an entry is read when the one before is stored'),
   },
   'apps/runtime/src/services/images/uploads.ts': {

@@ -656,9 +656,9 @@ describe(
         await once(registry, 'exit')
         registry = start(true)
         await up()
-        await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_unavailable' })
+        await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_refused' })
         login(host, 'me:wrong')
-        await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_unavailable' })
+        await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_refused' })
         login(host, 'me:secret')
         expect((await deploy(`${host}/team/fn:1.0`)).digest).toBe(byTag.digest)
         await removeAll()
@@ -693,7 +693,7 @@ describe(
         await once(front, 'listening')
         const frontHost = `127.0.0.1:${(front.address() as AddressInfo).port}`
         await expect(deploy(`${frontHost}/team/fn:1.0`)).rejects.toMatchObject({
-          reason: 'registry_unavailable',
+          reason: 'registry_refused',
         })
         login(frontHost, 'me:secret')
         expect((await deploy(`${frontHost}/team/fn:1.0`)).digest).toBe(byTag.digest)

@@ -235,8 +235,16 @@ export const catalogue = {
   registry_unavailable: {
     code: -32010,
     retryable: true,
-    meaning: 'The image registry did not answer, or refused the credentials.',
-    hint: 'Check the image reference, the network, and the credentials in the file that images.registryAuth names.',
+    meaning:
+      'The image registry, its token server or its storage did not answer, is busy, or the connection broke too often.',
+    hint: 'Check the image reference and the network, and try again later.',
+  },
+  registry_refused: {
+    code: -32015,
+    retryable: false,
+    meaning:
+      'The image registry or its token server refused the request: it has no credentials, wrong ones, or ones without the right to the image. The detail has the words of the registry.',
+    hint: 'Check the image reference, and the entry of the registry in the file that images.registryAuth names.',
   },
   storage_failed: {
     code: -32010,

@@ -36,6 +36,7 @@ export const deployImage = method({
     'unsupported_image',
     'digest_mismatch',
     'registry_unavailable',
+    'registry_refused',
     'storage_full',
     'conflict',
     'busy',

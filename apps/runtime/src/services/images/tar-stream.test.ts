@@ -67,3 +67,45 @@ it.each([
   await expect(read).rejects.toThrow(problem)
   expect(found).toEqual(['first'])
 })
+
+/** An archive in other compressions: the first bytes that `xz`, `bzip2`, `lz4` and `lz4 -l` write. */
+const compressed: [string, Buffer][] = [
+  ['xz', Buffer.from('fd377a585a000004e6d6b446', 'hex')],
+  ['bzip2', Buffer.from('BZh91AY&SY\x01\x02', 'latin1')],
+  ['bzip2', Buffer.from('BZh11AY&SY\x01\x02', 'latin1')],
+  ['lz4', Buffer.from('04224d186440a7', 'hex')],
+  ['lz4', Buffer.from('02214c18ff000000', 'hex')],
+]
+
+it.each(compressed)(
+  'refuses an archive in %s by that name, byte by byte, and closes it',
+  async (name, start) => {
+    let isClosed = false
+    async function* archive() {
+      try {
+        for (const byte of start) yield Buffer.from([byte])
+        for (;;) yield Buffer.alloc(1000)
+      } finally {
+        isClosed = true
+      }
+    }
+    await expect(unpacked(archive(), () => undefined).next()).rejects.toMatchObject({
+      reason: 'unsupported_image',
+      message: expect.stringContaining(`it is compressed with ${name}; `),
+    })
+    expect(isClosed).toBe(true)
+  },
+)
+
+it.each(['BZh9', 'BZh91AY&SX', 'BZh01AY&SY', '\xfd7zXX\0', '\x04"M\x19'])(
+  'a file in an archive may have the name %j',
+  async (path) => {
+    const content = Buffer.from(path.padEnd(600, '\0'), 'latin1')
+    async function* archive() {
+      yield content
+    }
+    const read = []
+    for await (const chunk of unpacked(archive(), () => undefined)) read.push(chunk)
+    expect(Buffer.concat(read).equals(content)).toBe(true)
+  },
+)

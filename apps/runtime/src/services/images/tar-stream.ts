@@ -20,20 +20,39 @@ const block = 512
 /** Bytes that tell how a stream is compressed. */
 const magicBytes = 4
 const isGzip = (start: Buffer) => start.readUInt16BE() === 0x1f8b
+/** How streams begin that are compressed in another way: `xz` 1.2 § 2.1.1, `bzip2` with its first block, frames of LZ4 1.6 and before. */
+const others: readonly (readonly [string, Buffer])[] = [
+  ['xz', Buffer.from('fd377a585a00', 'hex')],
+  ...Array.from({ length: 9 }, (_, at) => ['bzip2', Buffer.from(`BZh${at + 1}1AY&SY`)] as const),
+  ['lz4', Buffer.from('04224d18', 'hex')],
+  ['lz4', Buffer.from('02214c18', 'hex')],
+]
+/** The longest of these. */
+const startBytes = 10
 const broken = (detail: string, cause?: unknown) => new RpcError('invalid_image', detail, { cause })
 
 /**
  * The bytes of a stream that may be compressed with gzip or zstd (OCI image specification, layer media types).
  *
  * @param take is called with every chunk; throws to stop, for example on a decompression bomb
+ * @throws RpcError `unsupported_image` if it is compressed with xz, bzip2 or lz4, `invalid_image` if it is broken
  */
 export async function* unpacked(
   content: AsyncIterable<Uint8Array>,
   take: (chunk: Uint8Array) => void,
 ): AsyncGenerator<Uint8Array> {
-  const { start, whole } = await peek(content)
+  const { start, whole, close } = await peek(content)
   const isLong = start.length >= magicBytes
   const isOfFrames = isLong && isZstd(start)
+  const [other] = others.find(([, magic]) => start.subarray(0, magic.length).equals(magic)) ?? []
+  if (other !== undefined) {
+    await close()
+    throw new RpcError(
+      'unsupported_image',
+      `it is compressed with ${other}; archives and layers may be compressed with gzip or zstd, or not at all`,
+      { hint: 'Compress it with "gzip" or "zstd", or have the tool that builds the image do that.' },
+    )
+  }
   if (!isOfFrames && !(isLong && isGzip(start))) {
     for await (const chunk of whole) {
       take(chunk)
@@ -62,14 +81,14 @@ export async function* unpacked(
   }
 }
 
-/** The first bytes of a stream, however its chunks fall, and the stream with them. */
+/** The first bytes of a stream, however its chunks fall, and the stream with them; `close` ends it unread. */
 async function peek(
   content: AsyncIterable<Uint8Array>,
-): Promise<{ start: Buffer; whole: AsyncIterable<Uint8Array> }> {
+): Promise<{ start: Buffer; whole: AsyncIterable<Uint8Array>; close(): Promise<void> }> {
   const source = content[Symbol.asyncIterator]()
   let start = Buffer.alloc(0)
   let isDone = false
-  while (start.length < magicBytes && !isDone) {
+  while (start.length < startBytes && !isDone) {
     const { value, done = false } = await source.next()
     isDone = done
     if (!done) start = Buffer.concat([start, value])
@@ -86,7 +105,8 @@ async function peek(
       await source.return?.()
     }
   }
-  return { start, whole: whole() }
+  const close = async () => void (await source.return?.())
+  return { start, whole: whole(), close }
 }
 
 /**

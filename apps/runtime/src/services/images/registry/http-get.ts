@@ -52,9 +52,14 @@ export interface Answer {
 /**
  * Sends a GET request and follows its redirects. `Authorization` is sent to the origin of the given URL only.
  *
+ * @param form is sent with POST in place of the GET request; then a redirect is the answer, because the form has a secret
  * @throws RpcError `registry_unavailable`
  */
-export type HttpGet = (url: string, headers: Readonly<Record<string, string>>) => Promise<Answer>
+export type HttpGet = (
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  form?: URLSearchParams,
+) => Promise<Answer>
 
 /** Only the loopback may be spoken to without TLS, as with Docker and Podman. */
 export const isLoopbackHost = (host: string): boolean =>
@@ -75,15 +80,15 @@ export async function openHttpGet(registry: string, options: HttpGetOptions = {}
   const pinned: Resolve = async (name) => (name === hostname ? home.addresses : resolve(name))
   const lookup = guardedLookup(mayConnect, pinned)
 
-  return async function get(url, headers) {
+  return async function get(url, headers, form) {
     let at = readUrl(url, url)
     let sent = headers
     for (let redirects = 0; ; redirects++) {
       expectReachable(at, mayConnect)
-      const response = await send(at, sent, lookup, limits)
+      const response = await send(at, sent, lookup, limits, form)
       const { statusCode = 0 } = response
       const { location } = response.headers
-      if (statusCode < 300 || statusCode >= 400 || location === undefined)
+      if (statusCode < 300 || statusCode >= 400 || location === undefined || form !== undefined)
         return {
           origin: at.origin,
           status: statusCode,
@@ -153,10 +158,13 @@ function send(
   headers: Readonly<Record<string, string>>,
   lookup: LookupFunction,
   limits: TransferLimits,
+  form?: URLSearchParams,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const start = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
-    const request = start(url, { headers, agent: false, lookup })
+    const ofForm = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const method = form ? 'POST' : 'GET'
+    const request = start(url, { method, headers: { ...headers, ...(form && ofForm) }, agent: false, lookup })
     const noAnswer = Object.assign(new Error(`no answer within ${limits.headersMs / 1000} s`), {
       code: 'ETIMEDOUT',
     })
@@ -181,7 +189,7 @@ function send(
       }),
     )
     request.on('error', safely('registry.error', refuse, reject))
-    request.end()
+    request.end(form?.toString())
   })
 }
 

@@ -349,7 +349,7 @@ it.each([
       response.writeHead(206, { ...rangeFrom(from), 'Content-Encoding': 'gzip' }).end(layer.subarray(from)),
     'registry_unavailable',
   ],
-  ['403', ({ response }: LayerRequest) => response.writeHead(403).end(), 'registry_unavailable'],
+  ['403', ({ response }: LayerRequest) => response.writeHead(403).end(), 'registry_refused'],
   ['404', ({ response }: LayerRequest) => response.writeHead(404).end(), 'not_found'],
 ])('refuses %s at once, and leaves nothing on the disk', async (_, lie, reason) => {
   const pulled = await pull((asked) => (asked.count === 1 ? send(asked, 1_000_000) : lie(asked)))

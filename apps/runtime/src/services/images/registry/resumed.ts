@@ -35,7 +35,7 @@ const limits = {
   maxRetryAfterMs: 900_000,
 } as const
 
-const real: Waiting = {
+export const real: Waiting = {
   wait: (ms) => sleep(ms, undefined, { ref: false }),
   random: () => Math.random(),
   now: () => performance.now(),
@@ -159,7 +159,7 @@ const tooLong = ({ digest, size }: Blob): RpcError =>
   new RpcError('digest_mismatch', `${digest} should have ${size} bytes, and more were sent`)
 
 /** The answer that an error is about. */
-const answerOf = (cause: unknown): UnexpectedStatus | undefined =>
+export const answerOf = (cause: unknown): UnexpectedStatus | undefined =>
   cause instanceof RpcError && cause.cause instanceof UnexpectedStatus ? cause.cause : undefined
 
 /** Whether another request may succeed. Errors of a body are no RpcError. */
@@ -171,7 +171,7 @@ function mayContinue(cause: unknown): boolean {
 }
 
 /** Milliseconds until the next request: the `Retry-After` of the answer, or an exponential back-off with jitter. @throws RpcError */
-function delayOf(url: string, cause: unknown, failures: number, random: number): number {
+export function delayOf(url: string, cause: unknown, failures: number, random: number): number {
   const asked = answerOf(cause)?.retryAfterMs ?? 0
   if (asked > limits.maxRetryAfterMs)
     throw unavailable(
