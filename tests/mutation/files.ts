@@ -268,9 +268,11 @@ export const groups: readonly Group[] = [
   {
     name: 'registry-credentials',
     sources: [
-      `${services}/images/registry/{authenticated,challenges,complaint,credentials,repeated,token-server}.ts`,
+      `${services}/images/registry/{authenticated,challenges,complaint,credentials,mirrors,repeated,sources,token-server}.ts`,
     ],
-    tests: [`${services}/images/registry/{authenticated,challenges,credentials,repeated}.test.ts`],
+    tests: [
+      `${services}/images/registry/{authenticated,challenges,credentials,mirrors,repeated,sources}.test.ts`,
+    ],
   },
   {
     name: 'requests',

@@ -11,6 +11,7 @@ import {
   readPortRule,
 } from '@selvedge/protocol'
 import { type ConfigOf, daemonOptions, option } from '@selvedge/service-kit/config'
+import { isRegistryHost, readMirrorRule } from './services/images/registry/mirrors.ts'
 
 export const runtimeOptions = {
   state: option.text(
@@ -119,6 +120,16 @@ export const runtimeOptions = {
   'images.registryAuth': option.text(
     '',
     'File with the credentials of image registries, in the format of Docker’s config.json. Empty: no credentials.',
+  ),
+  'images.mirrors': option.rules(
+    (text) => readMirrorRule(text) !== undefined,
+    'rules such as docker.io=mirror.example:5000, or docker.io=mirror.example/path',
+    'Mirrors of image registries, each as <registry>=<mirror>. They are tried in this order before the registry; Docker Hub is docker.io. Empty: no mirrors.',
+  ),
+  'images.insecure': option.rules(
+    isRegistryHost,
+    'hosts of registries such as registry.local:5000, without a path',
+    'Image registries and mirrors that may have an unknown certificate, or no TLS: anyone on the network can pose as them and read their credentials. Empty: no registries.',
   ),
   'oci.socket': option.text(
     '',

@@ -363,6 +363,9 @@ export const runtime: Bounds = {
   'apps/runtime/src/services/images/registry/challenges.ts': {
     'readChallenges.parameters': passing('`parameters.size < limits.parameters`'),
   },
+  'apps/runtime/src/services/images/registry/sources.ts': {
+    'openSources.failures': passing('one for each rule of images.mirrors'),
+  },
   'apps/runtime/src/services/images/registry/token-server.ts': {
     'requestToken.url.searchParams': own('two parameters'),
   },

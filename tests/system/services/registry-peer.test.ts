@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openBlobs } from '../../../apps/runtime/src/services/images/blobs.ts'
 import { pullImage } from '../../../apps/runtime/src/services/images/registry/registry.ts'
 import { layoutFiles, tarOf } from '../../harness/archives.ts'
-import { needs } from '../../harness/installed.ts'
+import { findProgram, needs } from '../../harness/installed.ts'
 
 const files = layoutFiles({ layers: [tarOf([{ path: 'index.js', content: 'x' }])] })
 const contentOf = (digest: string) => files.find(({ path }) => path === `blobs/sha256/${digest}`)!.content!
@@ -56,7 +56,7 @@ async function copyWithSkopeo(host: string): Promise<{ works: boolean; printed: 
   const policy = join(folder, 'policy.json')
   writeFileSync(policy, '{"default":[{"type":"insecureAcceptAnything"}]}')
   const args = ['--policy', policy, 'copy', '--src-tls-verify=false', '--src-authfile', authFile()]
-  const child = spawn('skopeo', [...args, `docker://${host}/team/app:1`, `dir:${join(folder, 'copied')}`], {
+  const child = spawn(findProgram('skopeo')!, [...args, `docker://${host}/team/app:1`, `dir:${join(folder, 'copied')}`], {
     env: { ...process.env, HOME: folder },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

@@ -39,6 +39,10 @@ describe('settings', () => {
     [{ identity: { 'metrics.listen': '0.0.0.0:9100' } }, 'metrics.listen is 0.0.0.0:9100'],
     [{ runtime: { metrics: { listen: 'http://[2001:db8::1]:9100' } } }, 'which the network reaches'],
     [{ discovery: { log: { level: 'debug' } } }, 'log.level is debug'],
+    [
+      { runtime: { images: { insecure: ['registry.local:5000'] } } },
+      'runtime: images.insecure has registry.local:5000',
+    ],
     [{ identity: { issuer: 'http://identity.example' } }, 'http://identity.example is not encrypted'],
     [{ runtime: { identity: { url: 'http://10.0.0.1:8084' } } }, 'http://10.0.0.1:8084 is not encrypted'],
     [{ identity: { listen: { port: 0 } } }, 'a random port'],

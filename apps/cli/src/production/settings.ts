@@ -110,6 +110,14 @@ const rules: readonly Rule[] = [
         ),
       ),
   ({ get }, section) =>
+    textsOf(get(section, 'images.insecure')).map((registry) =>
+      failed(
+        'settings',
+        `${section}: images.insecure has ${registry}`,
+        'Give the registry a certificate: anyone on the network can pose as it and read its credentials.',
+      ),
+    ),
+  ({ get }, section) =>
     get(section, 'log.level') === 'debug'
       ? [
           failed(

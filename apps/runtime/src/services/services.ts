@@ -301,7 +301,11 @@ const openOwnImages = (
     clock,
     reserve: config['images.reserve'],
     maxSize: config['images.maxSize'],
-    authFile: config['images.registryAuth'],
+    registries: {
+      authFile: config['images.registryAuth'],
+      mirrors: config['images.mirrors'],
+      insecure: config['images.insecure'],
+    },
     accountId: () => state.value.accountId,
     onPull: () => signals.send('pulls'),
     onRemoved: (digest, kind) =>

@@ -18,6 +18,7 @@ import { formRestMs, shares } from './limits.ts'
 import { within } from './paced.ts'
 import type { Pulls } from './pulls.ts'
 import { pullImage } from './registry/registry.ts'
+import type { SourceOptions } from './registry/sources.ts'
 import { ownBlobs, type StoredImages } from './stored-images.ts'
 
 /** Each method throws RpcError; then nothing is left of the image. */
@@ -44,7 +45,7 @@ export interface DeployerParts {
   readonly pulls: Pulls
   /** Maximum bytes of an archive, packed and unpacked. */
   readonly maxSize: number
-  readonly authFile: string
+  readonly registries: SourceOptions
   readonly guardFor: (owner: Owner) => DiskGuard
   /** Does work when no other change of the images is under way. */
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>
@@ -56,7 +57,7 @@ export interface DeployerParts {
 const copies = 2
 
 export function createDeployer(parts: DeployerParts): Deployer {
-  const { store, blobs, pulls, maxSize, authFile, guardFor, exclusively, inTurn } = parts
+  const { store, blobs, pulls, maxSize, registries, guardFor, exclusively, inTurn } = parts
   const archives = createOwnerShare(shares.archives)
 
   const admit = (owner: Owner, packed: Packed, naming: Naming, { watch }: DiskGuard): Promise<ImageRecord> =>
@@ -102,7 +103,7 @@ export function createDeployer(parts: DeployerParts): Deployer {
     const mayReuse = (digest: string) => own.has(digest)
     const guard = guardFor(owner)
     return pulls.follow(owner, source, guard, async (counted) => {
-      const packed = await pullImage(blobs, source, { ...counted, authFile, maxSize, mayReuse })
+      const packed = await pullImage(blobs, source, { ...counted, ...registries, maxSize, mayReuse })
       return admit(owner, packed, naming, guard)
     })
   }

@@ -43,7 +43,7 @@ const partsOf = (blobs: Blobs) => ({
   clock: systemClock,
   reserve: 0,
   maxSize,
-  authFile: '',
+  registries: { authFile: '' },
   accountId: () => accountId,
   onRemoved: () => undefined,
   onPull: () => undefined,

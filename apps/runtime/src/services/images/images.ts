@@ -14,6 +14,7 @@ import type { Naming } from './image-name.ts'
 import { recordOf } from './image-record.ts'
 import { shares } from './limits.ts'
 import { createPulls, type Pulls } from './pulls.ts'
+import type { SourceOptions } from './registry/sources.ts'
 import { createStoredImages, type StoredImages, type StoredImagesParts } from './stored-images.ts'
 import { openUploads } from './uploads.ts'
 
@@ -53,7 +54,7 @@ export interface ImageParts extends StoredImagesParts {
   readonly reserve: number
   /** Maximum bytes of an archive, packed and unpacked. */
   readonly maxSize: number
-  readonly authFile: string
+  readonly registries: SourceOptions
   /** Called when a download from a registry begins, continues or ends. */
   readonly onPull: () => void
 }

@@ -6,7 +6,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { RpcError } from '@selvedge/protocol'
 import * as z from 'zod'
 
-export interface Credentials {
+interface Credentials {
   /** User and password in base64 (RFC 7617), if the entry has a password. */
   readonly basic: string | undefined
   /** Refresh token for the token server of the registry. */

@@ -34,6 +34,8 @@ const transferLimits: TransferLimits = {
 
 export interface HttpGetOptions {
   readonly resolve?: Resolve
+  /** Hosts, with their ports, that may have an unknown certificate, or no TLS. */
+  readonly insecure?: ReadonlySet<string>
   readonly limits?: TransferLimits
 }
 
@@ -61,7 +63,7 @@ export type HttpGet = (
   form?: URLSearchParams,
 ) => Promise<Answer>
 
-/** Only the loopback may be spoken to without TLS, as with Docker and Podman. */
+/** Only the loopback may be spoken to without TLS, as with Docker and Podman, and hosts of `images.insecure`. */
 export const isLoopbackHost = (host: string): boolean =>
   /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/.test(host)
 
@@ -73,7 +75,7 @@ export const isLoopbackHost = (host: string): boolean =>
  * @throws RpcError `registry_unavailable` when the name of the registry has no address that may be reached
  */
 export async function openHttpGet(registry: string, options: HttpGetOptions = {}): Promise<HttpGet> {
-  const { resolve = resolveName, limits = transferLimits } = options
+  const { resolve = resolveName, limits = transferLimits, insecure = new Set() } = options
   const { hostname } = new URL(`http://${registry}`)
   const home = await findHome(hostname, resolve)
   const mayConnect = (address: string): boolean => isReachable(kindOf(address), home.kind)
@@ -84,8 +86,9 @@ export async function openHttpGet(registry: string, options: HttpGetOptions = {}
     let at = readUrl(url, url)
     let sent = headers
     for (let redirects = 0; ; redirects++) {
-      expectReachable(at, mayConnect)
-      const response = await send(at, sent, lookup, limits, form)
+      expectReachable(at, mayConnect, insecure)
+      const rejectUnauthorized = !insecure.has(at.host)
+      const response = await send(at, { headers: sent, lookup, rejectUnauthorized }, limits, form)
       const { statusCode = 0 } = response
       const { location } = response.headers
       if (statusCode < 300 || statusCode >= 400 || location === undefined || form !== undefined)
@@ -99,7 +102,7 @@ export async function openHttpGet(registry: string, options: HttpGetOptions = {}
       response.destroy()
       if (redirects === maxRedirects) throw unavailable(url, 'it redirects too often')
       const next = readUrl(location, at.href)
-      if (at.protocol === 'https:' && next.protocol !== 'https:')
+      if (at.protocol === 'https:' && next.protocol !== 'https:' && !insecure.has(at.host))
         throw unavailable(at.href, `it redirects to ${next.origin}, which is not encrypted`)
       if (next.origin !== at.origin) sent = withoutCredentials(sent)
       at = next
@@ -132,11 +135,15 @@ async function findHome(hostname: string, resolve: Resolve): Promise<Home> {
 
 const isReachable = (kind: AddressKind, home: AddressKind): boolean => kind === 'public' || kind === home
 
-function expectReachable({ hostname, host, protocol }: URL, mayConnect: (address: string) => boolean): void {
+function expectReachable(
+  { hostname, host, protocol }: URL,
+  mayConnect: (address: string) => boolean,
+  insecure: ReadonlySet<string>,
+): void {
   const literal = hostname.replace(/^\[|\]$/g, '')
   if (isIP(literal) !== 0 && !mayConnect(literal))
     throw unavailable(`http://${host}`, 'the registry leads to an address of the local network')
-  if (protocol === 'http:' && !isLoopbackHost(host))
+  if (protocol === 'http:' && !isLoopbackHost(host) && !insecure.has(host))
     throw unavailable(`http://${host}`, 'the registry leads to a host without TLS')
 }
 
@@ -153,10 +160,15 @@ export function readUrl(text: string, from: string): URL {
 const withoutCredentials = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'authorization'))
 
+interface SendOptions {
+  readonly headers: Readonly<Record<string, string>>
+  readonly lookup: LookupFunction
+  readonly rejectUnauthorized: boolean
+}
+
 function send(
   url: URL,
-  headers: Readonly<Record<string, string>>,
-  lookup: LookupFunction,
+  options: SendOptions,
   limits: TransferLimits,
   form?: URLSearchParams,
 ): Promise<IncomingMessage> {
@@ -164,12 +176,14 @@ function send(
     const start = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
     const ofForm = { 'Content-Type': 'application/x-www-form-urlencoded' }
     const method = form ? 'POST' : 'GET'
-    const request = start(url, { method, headers: { ...headers, ...(form && ofForm) }, agent: false, lookup })
+    const headers = { ...options.headers, ...(form && ofForm) }
+    const request = start(url, { ...options, method, headers, agent: false })
     const noAnswer = Object.assign(new Error(`no answer within ${limits.headersMs / 1000} s`), {
       code: 'ETIMEDOUT',
     })
     const late = setTimeout(() => request.destroy(noAnswer), limits.headersMs)
-    const refuse = (cause: unknown) => reject(unavailable(url.href, (cause as Error).message, cause))
+    const refuse = (cause: unknown) =>
+      reject(unavailable(url.href, (cause as Error).message, cause, hintFor(cause)))
     request.on('close', () => clearTimeout(late))
     // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
     request.on(
@@ -230,8 +244,19 @@ const passingCodes: ReadonlySet<unknown> = new Set([
 export const isPassing = (cause: unknown): boolean =>
   cause instanceof Error && passingCodes.has((cause as NodeJS.ErrnoException).code)
 
-export const unavailable = (url: string, why: string, cause?: unknown): RpcError =>
-  new RpcError('registry_unavailable', `${URL.parse(url)?.host ?? url.slice(0, 200)}: ${why}`, { cause })
+export const unavailable = (url: string, why: string, cause?: unknown, hint?: string): RpcError =>
+  new RpcError('registry_unavailable', `${URL.parse(url)?.host ?? url.slice(0, 200)}: ${why}`, {
+    cause,
+    ...(hint !== undefined && { hint }),
+  })
+
+/** Codes of OpenSSL and Node.js for a certificate that cannot be verified. */
+const certificateCodes = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/
+
+const hintFor = (cause: unknown): string | undefined =>
+  certificateCodes.test(String((cause as NodeJS.ErrnoException).code))
+    ? 'Check the clock of the device. Add the authority of the certificate with NODE_EXTRA_CA_CERTS, or name the registry in images.insecure.'
+    : undefined
 
 /**
  * The body of an answer as text.

@@ -4,12 +4,11 @@ import { RpcError } from '@selvedge/protocol'
 import type { Packed } from '../archive.ts'
 import type { Blobs, Draft } from '../blobs.ts'
 import { findManifest, imageLimits } from '../manifest.ts'
-import { authenticated } from './authenticated.ts'
-import { readCredentials } from './credentials.ts'
-import { type HttpGetOptions, isLoopbackHost, openHttpGet, readText, unavailable } from './http-get.ts'
+import { readText, unavailable } from './http-get.ts'
 import { readReference } from './reference.ts'
 import { createRepeater } from './repeated.ts'
 import { limitTime, resumed, type Waiting } from './resumed.ts'
+import { openSources, type SourceOptions } from './sources.ts'
 
 const manifestTypes = [
   'application/vnd.oci.image.index.v1+json',
@@ -21,9 +20,7 @@ const manifestTypes = [
 /** Largest manifest in bytes, as registries themselves limit them. */
 const maxManifest = 4 * 1024 * 1024
 
-export interface PullOptions {
-  /** File in the form of Docker's config.json, see `credentials.ts`. Empty: no credentials. */
-  readonly authFile: string
+export interface PullOptions extends SourceOptions {
   /** Called with the bytes that the manifest announces, before the first of them comes. @throws to refuse */
   readonly announce: (bytes: number) => Promise<void>
   readonly watch: (content: AsyncIterable<Uint8Array>, length: number) => AsyncIterable<Uint8Array>
@@ -32,20 +29,14 @@ export interface PullOptions {
   /** Whether stored content may be used in place of a download: the caller has deployed it before. */
   readonly mayReuse: (digest: string) => boolean
   /** For tests. */
-  readonly http?: HttpGetOptions
-  /** For tests. */
   readonly waiting?: Waiting
 }
 
 /** @throws RpcError `registry_unavailable`, `registry_refused`, `not_found`, `digest_mismatch`, `invalid_image`; then nothing is left of it */
 export async function pullImage(blobs: Blobs, source: string, options: PullOptions): Promise<Packed> {
   const reference = readReference(source)
-  const { registry, repository } = reference
   const expectTime = limitTime(options.waiting)
-  const base = `${isLoopbackHost(registry) ? 'http' : 'https'}://${registry}/v2/${repository}`
-  const credentials = await readCredentials(options.authFile, registry, repository)
-  const get = authenticated(reference, credentials, await openHttpGet(registry, options.http))
-
+  const { base, get, during } = openSources(reference, options)
   const repeated = createRepeater(base, expectTime, options.waiting)
 
   async function document(version: string, expected: string | undefined): Promise<string> {
@@ -63,10 +54,12 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
     return text
   }
 
-  const { manifest } = await findManifest(
-    await document(reference.version, reference.digest),
-    'the manifest of the registry',
-    (digest) => document(digest, digest),
+  const { manifest } = await during(async () =>
+    findManifest(
+      await document(reference.version, reference.digest),
+      'the manifest of the registry',
+      (digest) => document(digest, digest),
+    ),
   )
   expectSmall(manifest, options.maxSize)
   const isThere = async (digest: string) => options.mayReuse(digest) && (await blobs.has(digest))
@@ -87,7 +80,7 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
         ? // What is damaged on the disk is downloaded again.
           await draftOf(blobs.read(digest)).catch(() => undefined)
         : undefined
-      const draft = stored ?? (await draftOf(download()))
+      const draft = stored ?? (await during(() => draftOf(download())))
       drafts.set(digest, draft)
       return draft
     }
