@@ -266,6 +266,11 @@ export const groups: readonly Group[] = [
   beside('gateway-identity', services, 'gateway/service-identity', 'images/image-name'),
   beside('images', `${services}/images`, 'budget', 'layer', 'registry/reference'),
   {
+    name: 'partial-layers',
+    sources: [`${services}/images/{continue-pull,interrupted,partials,registry-pulls}.ts`],
+    tests: [`${services}/images/{continued,interrupted,partials}.test.ts`],
+  },
+  {
     name: 'registry-credentials',
     sources: [
       `${services}/images/registry/{authenticated,challenges,complaint,credentials,mirrors,repeated,sources,token-server}.ts`,

@@ -131,6 +131,16 @@ export const runtimeOptions = {
     'hosts of registries such as registry.local:5000, without a path',
     'Image registries and mirrors that may have an unknown certificate, or no TLS: anyone on the network can pose as them and read their credentials. Empty: no registries.',
   ),
+  'images.pullTimeout': option.seconds(
+    86_400,
+    [60, 604_800],
+    'How long the download of an image from a registry may last as a whole.',
+  ),
+  'images.partialAge': option.seconds(
+    604_800,
+    [0, 2_592_000],
+    'How long a layer stays on the disk of which a part has arrived, so that the next download continues it. 0: it is removed when its download fails.',
+  ),
   'oci.socket': option.text(
     '',
     'Unix socket of the container engine (Docker Engine API). Empty: that of CONTAINER_HOST or DOCKER_HOST (unix://), else the first of Podman, Docker and balenaEngine that is found and that no other user could have made.',

@@ -348,6 +348,21 @@ export const runtime: Bounds = {
   'apps/runtime/src/services/images/evictable.ts': {
     'evictableFor.spent': passing('one for each project with an image: `limits.ts: maxImages`'),
   },
+  'apps/runtime/src/services/images/partials.ts': {
+    'createFiles.files': lasting(
+      '`files.size <= maxFiles`',
+      '`dropOld`, after images.partialAge at the latest',
+    ),
+    'openPartials.inUse': passing('201 layers for each of `limits.ts: onDevice: 64` pulls'),
+    'openPartials.begin.own': passing('201 layers of one of `limits.ts: onDevice: 64` pulls'),
+    'files of openOwn': lasting(
+      'the size of the layer, down to the reserve of the disk: `disk.ts: createDiskGuard`',
+      '`dropOld`, after images.partialAge at the latest',
+    ),
+  },
+  'apps/runtime/src/services/images/registry-pulls.ts': {
+    'openRegistryPulls.continued': passing('`limits.ts: onDevice: 64` interrupted pulls'),
+  },
   'apps/runtime/src/services/images/pulls.ts': {
     'createPulls.underWay': passing('`limits.ts: onDevice: 64`'),
     'createPulls.follow.entry.pull': passing(
@@ -364,7 +379,7 @@ export const runtime: Bounds = {
     'readChallenges.parameters': passing('`parameters.size < limits.parameters`'),
   },
   'apps/runtime/src/services/images/registry/sources.ts': {
-    'openSources.failures': passing('one for each rule of images.mirrors'),
+    'openSources.failures': passing('`failures.length < maxFailures`'),
   },
   'apps/runtime/src/services/images/registry/token-server.ts': {
     'requestToken.url.searchParams': own('two parameters'),

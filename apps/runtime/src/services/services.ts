@@ -171,10 +171,11 @@ const createWipe =
   }
 
 function start(
-  { containers, schedules, apps }: Wiped,
+  { images, containers, schedules, apps }: Wiped,
   ports: Ports,
   leftSecrets: Awaited<ReturnType<typeof recoverApps>>,
 ): void {
+  images.continuePulls()
   const started = containers.resume().then(ports.refresh).then(schedules.start)
   inBackground(
     'containers.resume',
@@ -306,6 +307,8 @@ const openOwnImages = (
       mirrors: config['images.mirrors'],
       insecure: config['images.insecure'],
     },
+    pullMs: config['images.pullTimeout'] * 1000,
+    partialMs: config['images.partialAge'] * 1000,
     accountId: () => state.value.accountId,
     onPull: () => signals.send('pulls'),
     onRemoved: (digest, kind) =>

@@ -16,7 +16,8 @@ import { chooseName, expectNotOther, type Naming } from './image-name.ts'
 import { recordOf } from './image-record.ts'
 import { formRestMs, shares } from './limits.ts'
 import { within } from './paced.ts'
-import type { Pulls } from './pulls.ts'
+import type { Partials } from './partials.ts'
+import type { Counted, Pulls } from './pulls.ts'
 import { pullImage } from './registry/registry.ts'
 import type { SourceOptions } from './registry/sources.ts'
 import { ownBlobs, type StoredImages } from './stored-images.ts'
@@ -34,7 +35,13 @@ export interface Deployer {
     naming: Naming | Promise<Naming>,
   ): Promise<ImageRecord>
   fromFile(owner: Owner, path: string, naming: Naming): Promise<ImageRecord>
-  fromRegistry(owner: Owner, source: string, naming: Naming): Promise<ImageRecord>
+  /** @param around does the work, when the owner has a place for it */
+  fromRegistry(
+    owner: Owner,
+    source: string,
+    naming: Naming,
+    around?: <T>(work: () => Promise<T>) => Promise<T>,
+  ): Promise<ImageRecord>
 }
 
 export interface DeployerParts {
@@ -43,6 +50,8 @@ export interface DeployerParts {
   readonly blobs: Blobs
   readonly clock: Clock
   readonly pulls: Pulls
+  /** Undefined if nothing is stored of a pull that fails. */
+  readonly partials: Partials | undefined
   /** Maximum bytes of an archive, packed and unpacked. */
   readonly maxSize: number
   readonly registries: SourceOptions
@@ -98,14 +107,20 @@ export function createDeployer(parts: DeployerParts): Deployer {
     return archives.run(owner, () => fromArchive(owner, createReadStream(path), found.size, naming))
   }
 
-  function fromRegistry(owner: Owner, source: string, naming: Naming): Promise<ImageRecord> {
+  const fromRegistry: Deployer['fromRegistry'] = (owner, source, naming, around = (work) => work()) => {
     const own = ownBlobs(store.value, owner)
     const mayReuse = (digest: string) => own.has(digest)
     const guard = guardFor(owner)
-    return pulls.follow(owner, source, guard, async (counted) => {
-      const packed = await pullImage(blobs, source, { ...counted, ...registries, maxSize, mayReuse })
-      return admit(owner, packed, naming, guard)
-    })
+    const work = async (counted: Counted) => {
+      const partials = parts.partials?.begin(owner)
+      try {
+        const options = { ...counted, ...registries, maxSize, mayReuse, ...(partials && { partials }) }
+        return await admit(owner, await pullImage(blobs, source, options), naming, guard)
+      } finally {
+        partials?.end()
+      }
+    }
+    return pulls.follow(owner, source, guard, (counted) => around(() => work(counted)))
   }
 
   return {

@@ -13,8 +13,10 @@ import { evictableFor } from './evictable.ts'
 import type { Naming } from './image-name.ts'
 import { recordOf } from './image-record.ts'
 import { shares } from './limits.ts'
+import { openPartials } from './partials.ts'
 import { createPulls, type Pulls } from './pulls.ts'
 import type { SourceOptions } from './registry/sources.ts'
+import { openRegistryPulls } from './registry-pulls.ts'
 import { createStoredImages, type StoredImages, type StoredImagesParts } from './stored-images.ts'
 import { openUploads } from './uploads.ts'
 
@@ -38,13 +40,15 @@ export interface Images {
   /** Images that are under way from registries. */
   pulls: Pulls['of']
   remove(owner: Owner, id: string): Promise<{ id: string }>
+  /** To be called once, when the runtime starts: downloads that the last stop interrupted continue. */
+  continuePulls(): void
   /** To be called when containers have changed: content that only they used is removed. */
   sweep(): Promise<void>
   /** Does work with content, which stays on the disk until the work is complete. */
   hold: StoredImages['hold']
   /** Stores an archive for a `deploy` of its handle by the same owner. @throws RpcError */
   upload(owner: Owner, content: AsyncIterable<Uint8Array>, length?: number): Promise<UploadReceipt>
-  /** To be called when the associated account is another one: uploads of the former one are removed. */
+  /** To be called when the associated account is another one: uploads and parts of layers of the former one are removed. */
   followAccount(): Promise<void>
 }
 
@@ -55,6 +59,10 @@ export interface ImageParts extends StoredImagesParts {
   /** Maximum bytes of an archive, packed and unpacked. */
   readonly maxSize: number
   readonly registries: SourceOptions
+  /** Milliseconds for a download. */
+  readonly pullMs?: number
+  /** Milliseconds for which layers stay of which a part has arrived; 0: they are removed when their pull fails. */
+  readonly partialMs?: number
   /** Called when a download from a registry begins, continues or ends. */
   readonly onPull: () => void
 }
@@ -67,26 +75,37 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const stored = createStoredImages(parts, exclusively)
   const uploads = await openUploads(join(folder, 'uploads'), blobs, clock)
   const removals = createOwnerShare(shares.removals)
-  const pulls = createPulls(parts.onPull)
+  const pulls = createPulls(parts.onPull, undefined, parts.pullMs)
+  const { partialMs = 0 } = parts
+  const partials = await openPartials(join(folder, 'partial'), partialMs, clock)
   // Where the document was damaged, what it knew may come back from a backup.
   if (store.notices.length === 0) await blobs.keepOnly(blobsOf(store.value))
 
-  /** What owners may lose for one of them: images that nothing uses, and uploads. */
+  /** What owners may lose for one of them: images that nothing uses, uploads, and parts of layers. */
   const guardFor = (owner: Owner): DiskGuard =>
     createDiskGuard(folder, parts.reserve, (protectedBytes) => {
       const images = stored.unused().map((image) => ({
         ...image,
         remove: () => exclusively(() => stored.dropUnused(image)),
       }))
-      return evictableFor(keyOf(owner, ''), [...images, ...uploads.unused()], clock.now(), protectedBytes)
+      const others = [...images, ...uploads.unused()]
+      const key = keyOf(owner, '')
+      const all = [...others, ...partials.unused([key, ...others.map((each) => each.owner)])]
+      return evictableFor(key, all, clock.now(), protectedBytes)
     })
 
   /** Changes of one owner run one after the other, so that those of another owner wait for one of them only. */
   const inTurn = <T>(owner: Owner, work: () => Promise<T>): Promise<T> => turns.take(keyOf(owner, ''), work)
 
-  const deployer = createDeployer({ ...parts, stored, pulls, guardFor, exclusively, inTurn })
+  const deployer = createDeployer({
+    ...{ ...parts, stored, pulls, guardFor, exclusively, inTurn },
+    partials: partialMs > 0 ? partials : undefined,
+  })
+
+  const registryPulls = await openRegistryPulls(join(folder, 'pulls'), { ...parts, deployer })
 
   return {
+    continuePulls: registryPulls.continueAll,
     async upload(owner, content, length = 0) {
       expectSize(length, maxSize)
       const guard = guardFor(owner)
@@ -99,7 +118,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         return uploads.use(owner, source, (path) => deployer.fromFile(owner, path, naming))
       }
       if (isAbsolute(source)) return deployer.fromFile(owner, source, { given, file: source })
-      return deployer.fromRegistry(owner, source, { given })
+      return registryPulls.pull(owner, source, given)
     },
     receive: async (owner, content, length = 0, naming = {}) =>
       deployer.fromStream(owner, content, length, naming),
@@ -110,7 +129,10 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         .map(([key, image]) => recordOf(store.value, key, image)),
     sweep: () => exclusively(stored.sweep),
     hold: stored.hold,
-    followAccount: () => uploads.keepOnly(parts.accountId()),
+    async followAccount() {
+      await uploads.keepOnly(parts.accountId())
+      await partials.keepOnly(parts.accountId())
+    },
     remove: (owner, id) =>
       removals.run(owner, () =>
         inTurn(owner, () => exclusively(() => removeImage(store, stored, owner, id))),

@@ -16,8 +16,12 @@ export const shares = {
 /** An archive that a client sends: 8 KiB/s. The slowest mobile networks are faster, and it arrives within a day. */
 export const uploadPace: Pace = { windowMs: 60_000, minBytes: 8 * 1024 * 60, totalMs: 86_400_000 }
 
-/** Milliseconds for a pull with all its blobs; the rate of each answer is limited in `registry/http-get.ts`. */
+/** Milliseconds for a pull with all its blobs, unless `images.pullTimeout` is another; the rate of each answer is limited in `registry/http-get.ts`. */
 export const pullMs = 86_400_000
+
+/** A length of time for people. */
+export const lengthOf = (ms: number): string =>
+  ms % 3_600_000 === 0 ? `${ms / 3_600_000} hours` : `${ms / 1000} s`
 
 /** Milliseconds for the rest of a form after its archive. */
 export const formRestMs = 60_000

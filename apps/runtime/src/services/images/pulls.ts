@@ -3,13 +3,13 @@ import { RpcError, type TopicData } from '@selvedge/protocol'
 import { createOwnerShare } from '../deployments/owner-share.ts'
 import { isOwnedBy, type Owned, type Owner } from '../deployments/ownership.ts'
 import type { DiskGuard } from './disk.ts'
-import { pullMs, shares } from './limits.ts'
+import { lengthOf, pullMs, shares } from './limits.ts'
 import type { PullOptions } from './registry/registry.ts'
 
 type Pull = TopicData<'pulls'>[number]
 
 /** What a pull has to do with the bytes that it gets. */
-type Counted = Pick<PullOptions, 'announce' | 'watch'>
+export type Counted = Required<Pick<PullOptions, 'announce' | 'onFound' | 'pullMs' | 'watch'>>
 
 export interface Pulls {
   /** Those of an owner. */
@@ -17,7 +17,7 @@ export interface Pulls {
   /**
    * Does a pull. Its bytes are checked and watched with what the work gets.
    *
-   * @throws RpcError `busy` beyond the limits, `registry_unavailable` if it needs longer than `pullMs`
+   * @throws RpcError `busy` beyond the limits, `registry_unavailable` if it needs longer than it may
    */
   follow<T>(
     owner: Owner,
@@ -30,8 +30,13 @@ export interface Pulls {
 /**
  * @param onChange called when one of them begins, continues or ends
  * @param now monotonic milliseconds
+ * @param timeoutMs milliseconds for each of them
  */
-export function createPulls(onChange: () => void, now: () => number = () => performance.now()): Pulls {
+export function createPulls(
+  onChange: () => void,
+  now: () => number = () => performance.now(),
+  timeoutMs: number = pullMs,
+): Pulls {
   const share = createOwnerShare(shares.pulls)
   const underWay = new Set<Owned & { pull: Pull }>()
 
@@ -46,7 +51,7 @@ export function createPulls(onChange: () => void, now: () => number = () => perf
   ): Promise<T> {
     const pull: Pull = { source, receivedBytes: 0, totalBytes: null }
     const entry = { accountId: owner.account_id, clientId: owner.client_id, pull }
-    const end = now() + pullMs
+    const end = now() + timeoutMs
     const change = (more: Partial<Pull>) => {
       entry.pull = { ...entry.pull, ...more }
       onChange()
@@ -54,10 +59,7 @@ export function createPulls(onChange: () => void, now: () => number = () => perf
     async function* counted(content: AsyncIterable<Uint8Array>, length: number) {
       for await (const chunk of watch(content, length)) {
         if (now() > end)
-          throw new RpcError(
-            'registry_unavailable',
-            `${source} did not arrive within ${pullMs / 3_600_000} hours`,
-          )
+          throw new RpcError('registry_unavailable', `${source} did not arrive within ${lengthOf(timeoutMs)}`)
         change({ receivedBytes: entry.pull.receivedBytes + chunk.length })
         yield chunk
       }
@@ -66,10 +68,11 @@ export function createPulls(onChange: () => void, now: () => number = () => perf
       change({ totalBytes: bytes })
       await expectRoom(bytes)
     }
+    const onFound = (bytes: number) => change({ receivedBytes: entry.pull.receivedBytes + bytes })
     underWay.add(entry)
     onChange()
     try {
-      return await work({ announce, watch: counted })
+      return await work({ announce, onFound, pullMs: timeoutMs, watch: counted })
     } finally {
       underWay.delete(entry)
       onChange()

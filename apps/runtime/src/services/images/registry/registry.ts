@@ -4,10 +4,11 @@ import { RpcError } from '@selvedge/protocol'
 import type { Packed } from '../archive.ts'
 import type { Blobs, Draft } from '../blobs.ts'
 import { findManifest, imageLimits } from '../manifest.ts'
+import type { PartialLayers } from '../partials.ts'
 import { readText, unavailable } from './http-get.ts'
 import { readReference } from './reference.ts'
 import { createRepeater } from './repeated.ts'
-import { limitTime, resumed, type Waiting } from './resumed.ts'
+import { limitTime, resumed } from './resumed.ts'
 import { openSources, type SourceOptions } from './sources.ts'
 
 const manifestTypes = [
@@ -17,6 +18,10 @@ const manifestTypes = [
   'application/vnd.docker.distribution.manifest.v2+json',
 ].join(', ')
 
+const ignore = () => undefined
+
+/** Bytes of a blob of which no part is stored when its pull fails. */
+const maxWhole = 64 * 1024
 /** Largest manifest in bytes, as registries themselves limit them. */
 const maxManifest = 4 * 1024 * 1024
 
@@ -26,16 +31,20 @@ export interface PullOptions extends SourceOptions {
   readonly watch: (content: AsyncIterable<Uint8Array>, length: number) => AsyncIterable<Uint8Array>
   /** Limit in bytes of all layers as they are transferred. */
   readonly maxSize: number
+  /** Milliseconds for the whole pull. */
+  readonly pullMs?: number
+  /** Layers of which a part has arrived; left out: nothing is stored of a pull that fails. */
+  readonly partials?: PartialLayers
+  /** Called with the bytes of each layer that are on the disk already, and with a negative number if they were wrong. */
+  readonly onFound?: (bytes: number) => void
   /** Whether stored content may be used in place of a download: the caller has deployed it before. */
   readonly mayReuse: (digest: string) => boolean
-  /** For tests. */
-  readonly waiting?: Waiting
 }
 
 /** @throws RpcError `registry_unavailable`, `registry_refused`, `not_found`, `digest_mismatch`, `invalid_image`; then nothing is left of it */
 export async function pullImage(blobs: Blobs, source: string, options: PullOptions): Promise<Packed> {
   const reference = readReference(source)
-  const expectTime = limitTime(options.waiting)
+  const expectTime = limitTime(options.waiting, options.pullMs)
   const { base, get, during } = openSources(reference, options)
   const repeated = createRepeater(base, expectTime, options.waiting)
 
@@ -74,13 +83,19 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
     const fetch = async ({ digest, size }: Blob): Promise<Draft> => {
       const draftOf = (content: AsyncIterable<Uint8Array>) =>
         blobs.draft(options.watch(content, size), digest)
-      const download = () =>
-        resumed(get, `${base}/blobs/${digest}`, { digest, size }, expectTime, options.waiting)
+      const url = `${base}/blobs/${digest}`
+      const download = (from = 0) => resumed(get, url, { digest, size }, expectTime, options.waiting, from)
       const stored = (await isThere(digest))
         ? // What is damaged on the disk is downloaded again.
           await draftOf(blobs.read(digest)).catch(() => undefined)
         : undefined
-      const draft = stored ?? (await during(() => draftOf(download())))
+      const complete = async () => {
+        const rest = (from: number) => options.watch(download(from), size - from)
+        const { partials, onFound = ignore } = options
+        const draft = size > maxWhole ? await partials?.complete({ digest, size }, rest, onFound) : undefined
+        return draft ?? draftOf(download())
+      }
+      const draft = stored ?? (await during(complete))
       drafts.set(digest, draft)
       return draft
     }
@@ -89,7 +104,9 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
     const [config, layers] = [draftOf(manifest.config), manifest.layers.map(draftOf)]
     return { config, layers, repoTags: [reference.text], drafts: [...drafts.values()] }
   } catch (cause) {
-    await blobs.discard(drafts.values())
+    const mayContinue = cause instanceof RpcError && cause.reason === 'registry_unavailable'
+    const isStored = (draft: Draft) => mayContinue && options.partials?.has(draft)
+    await blobs.discard([...drafts.values()].filter((draft) => !isStored(draft)))
     if (cause instanceof RpcError) throw cause
     throw unavailable(base, (cause as Error).message, cause)
   }

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError } from '@selvedge/protocol'
-import { pullMs } from '../limits.ts'
+import { lengthOf, pullMs } from '../limits.ts'
 import { type Answer, type HttpGet, isPassing, unavailable } from './http-get.ts'
 import { UnexpectedStatus } from './status.ts'
 
@@ -45,11 +45,11 @@ export const real: Waiting = {
 export type TimeLeft = (url: string, afterMs?: number) => void
 
 /** @param waiting of the pull, which begins now */
-export function limitTime(waiting: Waiting = real): TimeLeft {
-  const end = waiting.now() + pullMs
+export function limitTime(waiting: Waiting = real, ms: number = pullMs): TimeLeft {
+  const end = waiting.now() + ms
   return (url, afterMs = 0) => {
     if (waiting.now() + afterMs > end)
-      throw unavailable(url, `the image did not arrive within ${pullMs / 3_600_000} hours`)
+      throw unavailable(url, `the image did not arrive within ${lengthOf(ms)}`)
   }
 }
 
@@ -57,6 +57,7 @@ export function limitTime(waiting: Waiting = real): TimeLeft {
  * The bytes of a blob, each of them once and in order. They are not verified.
  *
  * @param expectTime refuses when the pull has no time left: a host may send a little with each connection, or a blob from its start again
+ * @param from the first byte that is missing, less than the size of the blob
  * @throws RpcError `registry_unavailable`, `not_found`, `digest_mismatch` if more bytes come than were announced
  */
 export async function* resumed(
@@ -65,8 +66,9 @@ export async function* resumed(
   blob: Blob,
   expectTime: TimeLeft,
   waiting: Waiting = real,
+  from = 0,
 ): AsyncGenerator<Uint8Array> {
-  const state = { received: 0, requests: 0, failures: 0, restarts: 0, hasRanges: true }
+  const state = { received: from, requests: 0, failures: 0, restarts: 0, hasRanges: true }
   for (;;) {
     const before = state.received
     try {

@@ -6,6 +6,7 @@ import { readCredentials } from './credentials.ts'
 import { type HttpGet, type HttpGetOptions, isLoopbackHost, openHttpGet } from './http-get.ts'
 import { hostIn, type Place, placesOf } from './mirrors.ts'
 import type { Reference } from './reference.ts'
+import type { Waiting } from './resumed.ts'
 
 export interface SourceOptions {
   /** See `credentials.ts`. */
@@ -16,6 +17,8 @@ export interface SourceOptions {
   readonly insecure?: readonly string[]
   /** For tests. */
   readonly http?: HttpGetOptions
+  /** For tests. */
+  readonly waiting?: Waiting
 }
 
 /** The sources of one image. The first one that answers is used, until it fails; then the next one is used for what is missing. */
@@ -38,7 +41,7 @@ export function openSources(reference: Reference, options: SourceOptions): Sourc
 
   function leaveOut(cause: unknown): void {
     if (!isMirror()) return
-    failures.push((cause as Error).message)
+    if (failures.length < maxFailures) failures.push((cause as Error).message)
     sources.shift()
   }
 
@@ -73,6 +76,8 @@ export function openSources(reference: Reference, options: SourceOptions): Sourc
   return { base, get, during }
 }
 
+/** Failures of mirrors that an error names. */
+const maxFailures = 5
 /** Reasons of failures that another source may not have. */
 const ofSource: ReadonlySet<string> = new Set(['registry_unavailable', 'digest_mismatch', 'invalid_image'])
 

@@ -1,0 +1,174 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { RpcError } from '@selvedge/protocol'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
+import { continuePull } from './continue-pull.ts'
+import { openInterrupted } from './interrupted.ts'
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+beforeEach(async () => {
+  folder = await temporaryFolder()
+})
+afterEach(() => folder.remove())
+const place = () => join(folder.path, 'pulls')
+const names = () => readdirSync(place())
+const open = () => openInterrupted(place())
+const pull = {
+  owner: { account_id: 'a', client_id: 'c' },
+  source: 'registry.example/app:1',
+  name: 'app',
+  since: 1000,
+}
+
+/** Notes a pull that never ends, as one of a runtime that was killed. */
+async function interrupt(
+  each: Omit<typeof pull, 'name'> & { name: string | undefined } = pull,
+): Promise<string> {
+  const { during } = await open()
+  const begun = Promise.withResolvers<void>()
+  void during(each, () => {
+    begun.resolve()
+    return new Promise(() => undefined)
+  })
+  await begun.promise
+  return join(place(), names()[0]!)
+}
+
+it('a pull that was under way is known to the next run, until it is forgotten', async () => {
+  await interrupt({ ...pull, name: undefined })
+  await interrupt()
+  const { left } = await open()
+  expect(left.map(({ forget: _, ...each }) => each).sort((a) => (a.name === undefined ? -1 : 1))).toEqual([
+    { ...pull, name: undefined },
+    pull,
+  ])
+  for (const each of left) await each.forget()
+  expect((await open()).left).toEqual([])
+})
+
+it('a pull that is complete or failed leaves nothing, and its outcome is that of its work', async () => {
+  const { during } = await open()
+  expect(await during(pull, async () => names().length)).toBe(1)
+  expect(names()).toEqual([])
+  await expect(during(pull, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
+  expect(names()).toEqual([])
+})
+
+it('a pull works without a note if there is no room for one', async () => {
+  const { during } = await open()
+  rmSync(place(), { recursive: true })
+  expect(await during(pull, async () => 'done')).toBe('done')
+})
+
+describe('a note is removed, and its pull not continued, if it is', () => {
+  it.each<[string, (path: string) => void]>([
+    ['changed', (path) => writeFileSync(path, readFileSync(path, 'utf8').replace('app:1', 'app:3'))],
+    ['cut short', (path) => writeFileSync(path, readFileSync(path, 'utf8').slice(0, 50))],
+    ['empty', (path) => writeFileSync(path, '')],
+    ['large', (path) => writeFileSync(path, ' '.repeat(20_000))],
+    [
+      'a link',
+      (path) => {
+        writeFileSync(join(folder.path, 'victim'), readFileSync(path))
+        rmSync(path)
+        symlinkSync(join(folder.path, 'victim'), path)
+      },
+    ],
+    [
+      'a folder',
+      (path) => {
+        rmSync(path)
+        mkdirSync(join(path, 'x'), { recursive: true })
+      },
+    ],
+    [
+      'a pipe',
+      (path) => {
+        rmSync(path)
+        execFileSync('mkfifo', [path])
+      },
+    ],
+  ])('%s', async (_, change) => {
+    change(await interrupt())
+    expect((await open()).left).toEqual([])
+    expect(names()).toEqual([])
+  })
+})
+
+it('at most 64 are continued, and the others removed', async () => {
+  const { during } = await open()
+  const begun: Promise<void>[] = []
+  for (let at = 0; at < 70; at++)
+    begun.push(
+      new Promise((resolve) => {
+        const work = () => {
+          resolve()
+          return new Promise(() => undefined)
+        }
+        void during({ ...pull, source: `registry.example/app:${at}` }, work)
+      }),
+    )
+  await Promise.all(begun)
+  expect((await open()).left).toHaveLength(64)
+  expect(names()).toHaveLength(64)
+})
+
+describe('a pull that continues', () => {
+  const failing = (reason: 'registry_unavailable' | 'busy' | 'not_found') => new RpcError(reason, 'failed')
+
+  /** Continues a pull with attempts that fail in this way, and succeed then. */
+  async function run(failures: Error[], { accounts = [true], now = 2000, since = 1000 } = {}) {
+    let clock = now
+    let attempts = 0
+    let forgotten = 0
+    const waits: number[] = []
+    await continuePull(
+      { ...pull, since, forget: async () => void forgotten++ },
+      {
+        attempt: async () => {
+          const failure = failures[attempts++]
+          if (failure) throw failure
+        },
+        isWanted: () => accounts[Math.min(attempts, accounts.length - 1)]!,
+        now: () => clock,
+        pullMs: 3_600_000,
+        waiting: {
+          wait: async (ms) => {
+            waits.push(ms / 1000)
+            clock += ms
+          },
+          random: () => 1,
+        },
+      },
+    )
+    return { attempts, forgotten, waits }
+  }
+
+  it('is forgotten when it is complete', async () => {
+    expect(await run([])).toEqual({ attempts: 1, forgotten: 1, waits: [] })
+  })
+
+  it('waits longer after each failure that passes, up to ten minutes', async () => {
+    const failures = Array.from({ length: 8 }, (_, at) => failing(at % 2 ? 'busy' : 'registry_unavailable'))
+    expect(await run(failures)).toEqual({
+      attempts: 9,
+      forgotten: 1,
+      waits: [10, 20, 40, 80, 160, 320, 600, 600],
+    })
+  })
+
+  it('is given up when its time is over, after another failure, and when its account has left', async () => {
+    const always = Array.from({ length: 99 }, () => failing('registry_unavailable'))
+    expect((await run(always)).attempts).toBe(11)
+    expect(await run(always, { now: 3_601_000 })).toMatchObject({ attempts: 0, forgotten: 1 })
+    expect(await run([failing('not_found')])).toEqual({ attempts: 1, forgotten: 1, waits: [] })
+    expect(await run([new Error('the disk')])).toEqual({ attempts: 1, forgotten: 1, waits: [] })
+    expect(await run(always, { accounts: [true, false] })).toMatchObject({ attempts: 1, forgotten: 1 })
+  })
+
+  it('has its time from now if the clock was set back', async () => {
+    expect((await run([], { now: 1000, since: 9e9 })).attempts).toBe(1)
+  })
+})

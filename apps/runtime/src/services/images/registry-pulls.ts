@@ -1,0 +1,62 @@
+/** Deployments from registries, noted so that those that a stop of the runtime interrupts continue at the next start. */
+import type { ImageRecord } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { inBackground } from '@selvedge/service-kit/safely'
+import { shareRun } from '@selvedge/service-kit/share'
+import { keyOf, type Owner } from '../deployments/ownership.ts'
+import { continuePull } from './continue-pull.ts'
+import type { Deployer } from './deployer.ts'
+import { type InterruptedPull, openInterrupted } from './interrupted.ts'
+import { pullMs } from './limits.ts'
+import { real } from './registry/resumed.ts'
+import type { SourceOptions } from './registry/sources.ts'
+
+interface RegistryPulls {
+  /** Joins the same deployment, if it continues at present. @throws RpcError */
+  pull(owner: Owner, source: string, given: string | undefined): Promise<ImageRecord>
+  /** To be called once. */
+  continueAll(): void
+}
+
+interface Parts {
+  readonly deployer: Pick<Deployer, 'fromRegistry'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly accountId: () => string
+  readonly registries: SourceOptions
+  readonly pullMs?: number
+}
+
+/** @param folder is made if it is missing */
+export async function openRegistryPulls(folder: string, parts: Parts): Promise<RegistryPulls> {
+  const { deployer, clock, accountId, registries } = parts
+  const interrupted = await openInterrupted(folder)
+  const continued = new Map<string, ReturnType<typeof shareRun<ImageRecord>>>()
+  const keyOfPull = (owner: Owner, source: string, given = '') => `${keyOf(owner, given)} ${source}`
+
+  async function continueOne(each: InterruptedPull): Promise<void> {
+    const { owner, source, name } = each
+    const key = keyOfPull(owner, source, name)
+    const attempt = shareRun(() => deployer.fromRegistry(owner, source, { given: name }))
+    continued.set(key, attempt)
+    await continuePull(each, {
+      attempt,
+      isWanted: () => owner.account_id === accountId(),
+      now: clock.now,
+      pullMs: parts.pullMs ?? pullMs,
+      waiting: registries.waiting ?? real,
+    }).finally(() => continued.delete(key))
+  }
+
+  return {
+    async pull(owner, source, given) {
+      const present = continued.get(keyOfPull(owner, source, given))?.present()
+      if (present) return present
+      return deployer.fromRegistry(owner, source, { given }, (work) =>
+        interrupted.during({ owner, source, name: given, since: clock.now() }, work),
+      )
+    },
+    continueAll() {
+      for (const each of interrupted.left.splice(0)) inBackground('images.continue', continueOne(each))
+    },
+  }
+}
