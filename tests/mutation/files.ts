@@ -273,10 +273,10 @@ export const groups: readonly Group[] = [
   {
     name: 'registry-credentials',
     sources: [
-      `${services}/images/registry/{authenticated,challenges,complaint,credentials,mirrors,repeated,sources,token-server}.ts`,
+      `${services}/images/registry/{at-once,authenticated,challenges,complaint,credentials,mirrors,repeated,sources,token-server}.ts`,
     ],
     tests: [
-      `${services}/images/registry/{authenticated,challenges,credentials,mirrors,repeated,sources}.test.ts`,
+      `${services}/images/registry/{at-once,authenticated,challenges,credentials,mirrors,repeated,sources}.test.ts`,
     ],
   },
   {

@@ -375,6 +375,9 @@ export const runtime: Bounds = {
   'apps/runtime/src/services/images/registry/registry.ts': {
     'pullImage.drafts': passing('`imageLimits.layers` and the configuration'),
   },
+  'apps/runtime/src/services/images/registry/at-once.ts': {
+    'createTogether.answers': passing('one for each of `ofPull: 3` downloads'),
+  },
   'apps/runtime/src/services/images/registry/challenges.ts': {
     'readChallenges.parameters': passing('`parameters.size < limits.parameters`'),
   },

@@ -18,6 +18,7 @@ import { formRestMs, shares } from './limits.ts'
 import { within } from './paced.ts'
 import type { Partials } from './partials.ts'
 import type { Counted, Pulls } from './pulls.ts'
+import { createPlaces } from './registry/at-once.ts'
 import { pullImage } from './registry/registry.ts'
 import type { SourceOptions } from './registry/sources.ts'
 import { ownBlobs, type StoredImages } from './stored-images.ts'
@@ -68,6 +69,7 @@ const copies = 2
 export function createDeployer(parts: DeployerParts): Deployer {
   const { store, blobs, pulls, maxSize, registries, guardFor, exclusively, inTurn } = parts
   const archives = createOwnerShare(shares.archives)
+  const places = createPlaces()
 
   const admit = (owner: Owner, packed: Packed, naming: Naming, { watch }: DiskGuard): Promise<ImageRecord> =>
     inTurn(owner, async () => {
@@ -114,7 +116,14 @@ export function createDeployer(parts: DeployerParts): Deployer {
     const work = async (counted: Counted) => {
       const partials = parts.partials?.begin(owner)
       try {
-        const options = { ...counted, ...registries, maxSize, mayReuse, ...(partials && { partials }) }
+        const options = {
+          ...counted,
+          ...registries,
+          places,
+          maxSize,
+          mayReuse,
+          ...(partials && { partials }),
+        }
         return await admit(owner, await pullImage(blobs, source, options), naming, guard)
       } finally {
         partials?.end()

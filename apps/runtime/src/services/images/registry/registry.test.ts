@@ -145,7 +145,7 @@ describe('a pull', () => {
     await expect(pull(registry.host, { authFile: credentials(registry.host) })).rejects.toMatchObject({
       reason: 'registry_unavailable',
     })
-    expect(thief.heard.map((each) => each.authorization)).toEqual([undefined])
+    expect(new Set(thief.heard.map((each) => each.authorization))).toEqual(new Set([undefined]))
   })
 
   it('shows no credentials to the registry itself once a redirect went elsewhere and back', async () => {

@@ -5,10 +5,11 @@ import type { Packed } from '../archive.ts'
 import type { Blobs, Draft } from '../blobs.ts'
 import { findManifest, imageLimits } from '../manifest.ts'
 import type { PartialLayers } from '../partials.ts'
+import { createPlaces, createTogether, type Places } from './at-once.ts'
 import { readText, unavailable } from './http-get.ts'
 import { readReference } from './reference.ts'
 import { createRepeater } from './repeated.ts'
-import { limitTime, resumed } from './resumed.ts'
+import { limitTime, real, resumed } from './resumed.ts'
 import { openSources, type SourceOptions } from './sources.ts'
 
 const manifestTypes = [
@@ -31,6 +32,8 @@ export interface PullOptions extends SourceOptions {
   readonly watch: (content: AsyncIterable<Uint8Array>, length: number) => AsyncIterable<Uint8Array>
   /** Limit in bytes of all layers as they are transferred. */
   readonly maxSize: number
+  /** Of the device; left out: of this pull alone. */
+  readonly places?: Places
   /** Milliseconds for the whole pull. */
   readonly pullMs?: number
   /** Layers of which a part has arrived; left out: nothing is stored of a pull that fails. */
@@ -78,13 +81,15 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   for (const each of unique.values()) if (!(await isThere(each.digest))) missing.push(each)
   await options.announce(missing.reduce((sum, { size }) => sum + size, 0))
 
+  const together = createTogether(get, expectTime, options.waiting ?? real)
   const drafts = new Map<string, Draft>()
   try {
     const fetch = async ({ digest, size }: Blob): Promise<Draft> => {
       const draftOf = (content: AsyncIterable<Uint8Array>) =>
         blobs.draft(options.watch(content, size), digest)
       const url = `${base}/blobs/${digest}`
-      const download = (from = 0) => resumed(get, url, { digest, size }, expectTime, options.waiting, from)
+      const download = (from = 0) =>
+        resumed(together.get, url, { digest, size }, together.expectTime, together.waiting, from)
       const stored = (await isThere(digest))
         ? // What is damaged on the disk is downloaded again.
           await draftOf(blobs.read(digest)).catch(() => undefined)
@@ -99,7 +104,7 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
       drafts.set(digest, draft)
       return draft
     }
-    for (const each of unique.values()) await fetch(each)
+    await together.forEach(unique.values(), fetch, options.places ?? createPlaces())
     const draftOf = ({ digest }: Blob) => drafts.get(digest)!
     const [config, layers] = [draftOf(manifest.config), manifest.layers.map(draftOf)]
     return { config, layers, repoTags: [reference.text], drafts: [...drafts.values()] }
