@@ -219,6 +219,11 @@ export const groups: readonly Group[] = [
   beside('cli-foreign-text', cli, 'output/clean', 'support/forms'),
   beside('client', 'packages/client/src', 'read-text', 'proof-key', 'send', 'function/user'),
   {
+    name: 'network',
+    sources: ['packages/client/src/node/network/*.ts'],
+    tests: ['packages/client/src/node/network/*.test.ts'],
+  },
+  {
     name: 'client-errors',
     sources: ['packages/client/src/{oauth,errors}.ts'],
     tests: ['packages/client/src/oauth.test.ts'],

@@ -31,6 +31,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'apps/cli/src/archive/bundler/answer.ts': 'one message',
   'apps/cli/src/commands/service/status.ts': 'the whole output of a tool',
   'apps/cli/src/commands/container/spec.ts': 'a whole file',
+  'packages/client/src/node/network/answer-reader.ts': 'one whole head, in bounded memory',
   'packages/service-kit/src/log/error-id.ts': 'one stack',
   'packages/service-kit/src/log/pretty-line.ts': 'one stack',
 }

@@ -214,6 +214,9 @@ export const libraries: Bounds = {
     'createStorage.items': own('the same'),
     'createResponse.body': own('the same'),
   },
+  'packages/client/src/node/network/network.ts': {
+    'createNetwork.agents': own('one for each use, protocol and proxy of the settings: at most eight'),
+  },
   'packages/client/src/node/node-fetch.ts': {
     'readAll.chunks': passing('`size > maxAnswerBytes`'),
   },

@@ -1,5 +1,13 @@
-/** What only Node can do: Unix sockets, and streams to and from the runtime. */
+/** What only Node can do: Unix sockets, proxies, and streams to and from the runtime. */
 export { watchEvents } from './events.ts'
+export {
+  createNetwork,
+  type Network,
+  NetworkFailure,
+  type NetworkOptions,
+  NetworkSettingError,
+  type NetworkStatus,
+} from './network/index.ts'
 export { createNodeFetch } from './node-fetch.ts'
 export { findSocket, installedFolders, isOwn, type SocketFinding } from './own-socket.ts'
 export { authorizationOf, followLogs, type StreamConnection, uploadImage } from './streams.ts'

@@ -2,6 +2,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { answerTooLarge } from '../read-text.ts'
 import type { Fetch } from '../send.ts'
 import { https } from './https.ts'
+import type { Network } from './network/index.ts'
 
 /** Largest answer that is read, in bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024
@@ -13,6 +14,7 @@ const maxAnswerBytes = 16 * 1024 * 1024
  *
  * @param options.socketPath Unix socket to use in place of the host and port of the URL
  * @param options.userAgent what the program calls itself (RFC 9110 § 10.1.5)
+ * @param options.network proxy and authorities; absent: neither a proxy nor other authorities than those of Node
  *
  * @example
  * ```ts
@@ -23,7 +25,9 @@ const maxAnswerBytes = 16 * 1024 * 1024
  * console.log((await createRuntimeClient({ url: 'http://localhost', fetch }).getMe()).name)
  * ```
  */
-export function createNodeFetch(options: { socketPath?: string; userAgent?: string } = {}): Fetch {
+export function createNodeFetch(
+  options: { socketPath?: string; userAgent?: string; network?: Network } = {},
+): Fetch {
   const own = options.userAgent === undefined ? {} : { 'User-Agent': options.userAgent }
   const agent = new Agent({ keepAlive: true })
   let tlsAgent: import('node:https').Agent | undefined
@@ -36,7 +40,9 @@ export function createNodeFetch(options: { socketPath?: string; userAgent?: stri
         method,
         headers: { ...own, ...headers, ...(method === 'GET' ? {} : lengths) },
         signal,
-        agent: secure ? (tlsAgent ??= new (https().Agent)({ keepAlive: true })) : agent,
+        agent:
+          (options.socketPath === undefined && options.network?.agentFor(url, 'service')) ||
+          (secure ? (tlsAgent ??= new (https().Agent)({ keepAlive: true })) : agent),
         ...(options.socketPath !== undefined && { socketPath: options.socketPath }),
       }
       const onResponse = (response: IncomingMessage) => {
@@ -56,6 +62,8 @@ export function createNodeFetch(options: { socketPath?: string; userAgent?: stri
         ? https().request(url, settings, onResponse)
         : httpRequest(url, settings, onResponse)
       request.on('error', reject)
+      // A request that still waits for its connection has no error before that is there.
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
       // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
       request.on('upgrade', (_, socket) => {
         socket.destroy()

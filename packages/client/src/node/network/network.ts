@@ -1,0 +1,195 @@
+/** How this program reaches other machines: through a proxy or directly, and which authorities it trusts. */
+import { readFileSync } from 'node:fs'
+import { Agent, type AgentOptions } from 'node:http'
+import type { LookupFunction, Socket } from 'node:net'
+import { https } from '../https.ts'
+import { openAuthorities } from './authorities.ts'
+import { judgeName } from './judge-name.ts'
+import { NetworkFailure, NetworkSettingError } from './network-failure.ts'
+import { openTls } from './open-tls.ts'
+import { openTunnel } from './open-tunnel.ts'
+import { type ProxyServer, readProxySettings } from './proxy-settings.ts'
+
+/**
+ * `service`: a service that the operator configured. Connections are reused, and a failure is shown in {@link Network.status}.
+ * `foreign`: a server that another user named: nothing of it is stored or shown.
+ */
+export type Use = 'service' | 'foreign'
+
+export interface NetworkOptions {
+  /** URL of the proxy; `direct`: no proxy; empty: `HTTPS_PROXY` and `HTTP_PROXY` of the environment. */
+  readonly proxy?: string
+  /** File with `user:password` for the proxy. It is read for each connection. */
+  readonly proxyAuthFile?: string
+  /** Hosts, suffixes, addresses and networks that are reached directly; empty: `NO_PROXY` of the environment. */
+  readonly noProxy?: readonly string[]
+  /** File of authorities (PEM) in addition to those of Node. */
+  readonly caFile?: string
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+export interface NetworkStatus {
+  /** URL of the proxy for https, without a password; undefined: no proxy. */
+  readonly proxy: string | undefined
+  /** The last failure, until a connection of the same kind succeeds, or what is wrong with the file of authorities. */
+  readonly problem: string | undefined
+}
+
+export interface Network {
+  /** For `agent` of a request to a URL; undefined: Node's own, directly and without TLS. */
+  agentFor(url: URL | string, use: Use): Agent | undefined
+  /** A connection to a host and port by the proxy for https; undefined: it is reached directly. */
+  connect(host: string, port: number, lookup?: LookupFunction): Promise<Socket> | undefined
+  status(): NetworkStatus
+}
+
+/** The part of the options of a request that its agent gets. */
+interface Target {
+  readonly host?: string | null
+  readonly port?: number | string | null
+  readonly servername?: string
+  readonly lookup?: LookupFunction
+}
+
+type Open = (target: Target) => Promise<Socket>
+
+/**
+ * @throws NetworkSettingError for a setting that cannot be used
+ *
+ * @example
+ * ```ts
+ * import { createNetwork, createNodeFetch } from '@selvedge/client/node'
+ *
+ * const network = createNetwork({ proxy: 'http://proxy.example:3128', caFile: '/etc/company-ca.pem' })
+ * const fetch = createNodeFetch({ network })
+ * ```
+ */
+export function createNetwork(options: NetworkOptions = {}): Network {
+  const { proxy = '', proxyAuthFile = '', noProxy = [], caFile = '', env = process.env } = options
+  const proxyFor = readProxySettings({ proxy, noProxy, env })
+  const authorities = openAuthorities({ path: caFile })
+  const agents = new Map<string, Agent>()
+  const notes = createNotes()
+
+  async function tunnel({ url, credentials }: ProxyServer, { host, port, lookup }: Target): Promise<Socket> {
+    const name = String(host)
+    if (lookup) await judgeName(name, lookup)
+    const signIn = proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile)
+    const to = {
+      proxy: url,
+      credentials: signIn,
+      host: name,
+      port: Number(port),
+      context: authorities.context(),
+    }
+    return notes.about(url.origin, (reason) => ofProxy.has(reason), openTunnel(to))
+  }
+
+  /** A connection for requests to URLs of one protocol. */
+  function openerOf(server: ProxyServer | undefined, isSecure: boolean, use: Use): Open {
+    return async (target) => {
+      const below = server && (await tunnel(server, target))
+      if (!isSecure) return below as Socket
+      const { servername, lookup } = target
+      const to = { host: String(target.host), port: Number(target.port), context: authorities.context() }
+      const opening = openTls({
+        ...to,
+        ...(servername && { servername }),
+        ...(below ? { socket: below, through: server.url.origin } : lookup && { lookup }),
+      })
+      return notes.about(`${to.host}:${to.port}`, () => use === 'service', opening)
+    }
+  }
+
+  function agentFor(given: URL | string, use: Use): Agent | undefined {
+    const url = typeof given === 'string' ? new URL(given) : given
+    const server = proxyFor(url)
+    const isSecure = url.protocol === 'https:'
+    if (!server && !isSecure) return undefined
+    const key = `${use} ${url.protocol} ${server?.url.origin ?? ''}`
+    const known = agents.get(key)
+    if (known) return known
+    // A proxy closes connections that wait. A request is never sent on one that it may be closing.
+    const settings = { keepAlive: use === 'service' && !server }
+    const agent = createAgent(settings, isSecure, openerOf(server, isSecure, use))
+    agents.set(key, agent)
+    return agent
+  }
+
+  return {
+    agentFor,
+    connect(host, port, lookup) {
+      const url = URL.parse(`https://${host.includes(':') ? `[${host}]` : host}:${port}`)
+      const server = url ? proxyFor(url) : undefined
+      return server && tunnel(server, { host, port, ...(lookup && { lookup }) })
+    },
+    status: () => ({
+      proxy: proxyFor(new URL('https://host.invalid'))?.url.origin,
+      problem: notes.problem() ?? authorities.problem(),
+    }),
+  }
+}
+
+/** The last failure, until the same connection can be opened. */
+function createNotes() {
+  let noted: { readonly name: string; readonly message: string } | undefined
+  return {
+    problem: () => noted?.message,
+    /** @param name of a server or proxy @param isShown whether a failure is noted */
+    async about<T>(name: string, isShown: (reason: string) => boolean, opening: Promise<T>): Promise<T> {
+      try {
+        const opened = await opening
+        if (noted?.name === name) noted = undefined
+        return opened
+      } catch (cause) {
+        if (cause instanceof NetworkFailure && isShown(cause.reason)) noted = { name, message: cause.message }
+        throw cause
+      }
+    },
+  }
+}
+
+/** Reasons about the proxy itself: no server that another user named can cause them. */
+const ofProxy: ReadonlySet<string> = new Set([
+  'proxy_unreachable',
+  'proxy_timeout',
+  'proxy_credentials',
+  'proxy_sign_in_page',
+  'certificate_expired',
+  'certificate_name',
+  'certificate_untrusted',
+])
+
+function createAgent(settings: AgentOptions, isSecure: boolean, open: Open): Agent {
+  const agent = isSecure ? new (https().Agent)(settings) : new Agent(settings)
+  agent.createConnection = (options, callback) => {
+    const refuse = (cause: unknown) => callback?.(cause as Error, undefined as never)
+    const hand = (socket: Socket) => {
+      try {
+        callback?.(null, socket)
+        // The connection waits after the answer of the proxy, until its request listens.
+        setImmediate(() => socket.resume())
+      } catch (cause) {
+        socket.destroy(cause as Error)
+      }
+    }
+    open(options as Target).then(hand, refuse)
+    return undefined
+  }
+  return agent as Agent
+}
+
+/** Bytes of a user name and a password. */
+const maxSignInBytes = 4096
+
+/** @throws NetworkSettingError */
+function readSignIn(path: string): string {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8').trim()
+  } catch (cause) {
+    throw new NetworkSettingError(`network.proxyAuthFile ${path} can't be read: ${(cause as Error).message}`)
+  }
+  if (text.length <= maxSignInBytes && /^[^:\r\n]+:[^\r\n]*$/.test(text)) return text
+  throw new NetworkSettingError(`network.proxyAuthFile ${path}: expected one line of the form user:password`)
+}

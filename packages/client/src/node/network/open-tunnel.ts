@@ -1,0 +1,159 @@
+/**
+ * A connection through an HTTP proxy (CONNECT, RFC 9110 § 9.3.6). Whatever the proxy sends, the answer has a limit in bytes and in
+ * time, and ends only this connection.
+ */
+import { connect, isIP, type Socket } from 'node:net'
+import type { SecureContext } from 'node:tls'
+import { createAnswerReader, type ProxyAnswer } from './answer-reader.ts'
+import { NetworkFailure } from './network-failure.ts'
+import { openTls } from './open-tls.ts'
+
+/** Milliseconds from the first packet to the answer of the proxy. */
+export const tunnelTimeoutMs = 15_000
+
+export interface TunnelTarget {
+  readonly proxy: URL
+  /** User name and password with a colon between them. */
+  readonly credentials: string | undefined
+  /** Name or address that the proxy connects to, without brackets. */
+  readonly host: string
+  readonly port: number
+  /** Authorities for a proxy that is reached by TLS. */
+  readonly context: SecureContext | undefined
+  readonly timeoutMs?: number
+}
+
+/** @throws NetworkFailure `proxy_…`, or `certificate_…` of the proxy */
+export async function openTunnel(target: TunnelTarget): Promise<Socket> {
+  const { proxy, timeoutMs = tunnelTimeoutMs } = target
+  const deadline = performance.now() + timeoutMs
+  const socket = await reach(target, timeoutMs)
+  try {
+    expectTunnel(await ask(socket, target, deadline), target)
+    return socket
+  } catch (cause) {
+    socket.destroy()
+    throw cause instanceof NetworkFailure ? cause : unreachable(proxy, cause as NodeJS.ErrnoException)
+  }
+}
+
+const unreachable = ({ origin }: URL, { code, message }: NodeJS.ErrnoException): NetworkFailure =>
+  new NetworkFailure(
+    code === 'ETIMEDOUT' ? 'proxy_timeout' : 'proxy_unreachable',
+    `the proxy ${origin} can't be used: ${message || code}. Check network.proxy (or HTTPS_PROXY), and that the proxy runs`,
+    code ?? 'ECONNRESET',
+  )
+
+const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '')
+
+/** A connection to the proxy itself. */
+async function reach({ proxy, context }: TunnelTarget, timeoutMs: number): Promise<Socket> {
+  const host = bare(proxy.hostname)
+  const port = Number(proxy.port || (proxy.protocol === 'https:' ? 443 : 80))
+  try {
+    if (proxy.protocol === 'https:') return await openTls({ host, port, context, timeoutMs })
+    return await openPlain(host, port, timeoutMs)
+  } catch (cause) {
+    if (cause instanceof NetworkFailure) throw cause
+    throw unreachable(proxy, cause as NodeJS.ErrnoException)
+  }
+}
+
+function openPlain(host: string, port: number, timeoutMs: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port })
+    const late = setTimeout(() => {
+      socket.destroy()
+      reject(timeout(timeoutMs))
+    }, timeoutMs)
+    socket.once('connect', () => {
+      clearTimeout(late)
+      resolve(socket)
+    })
+    // Stays: the connection has no other listener until its user adds one.
+    socket.on('error', (cause) => {
+      clearTimeout(late)
+      reject(cause)
+    })
+  })
+}
+
+const timeout = (ms: number): Error =>
+  Object.assign(new Error(`no answer within ${ms / 1000} s`), { code: 'ETIMEDOUT' })
+
+/** No part of it has a line break: URLs and Base64 have no such characters. */
+function requestFor({ host, port, credentials }: TunnelTarget): string {
+  const authority = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+  const fields = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`]
+  if (credentials !== undefined)
+    fields.push(`Proxy-Authorization: Basic ${Buffer.from(credentials).toString('base64')}`)
+  return `${fields.join('\r\n')}\r\n\r\n`
+}
+
+function ask(socket: Socket, target: TunnelTarget, deadline: number): Promise<ProxyAnswer> {
+  const { proxy, timeoutMs = tunnelTimeoutMs } = target
+  const read = createAnswerReader(proxy.origin)
+  let stop = (): void => undefined
+  const answered = new Promise<ProxyAnswer>((resolve, reject) => {
+    const late = setTimeout(() => reject(timeout(timeoutMs)), deadline - performance.now())
+    function onData(chunk: Buffer): void {
+      try {
+        const answer = read(chunk)
+        if (!answer) return
+        socket.pause()
+        resolve(answer)
+      } catch (cause) {
+        reject(cause)
+      }
+    }
+    function onClose(): void {
+      const why = 'it closed the connection without an answer'
+      reject(Object.assign(new Error(why), { code: 'ECONNRESET' }))
+    }
+    stop = () => {
+      clearTimeout(late)
+      socket.off('data', onData).off('error', reject).off('close', onClose)
+    }
+    socket.on('data', onData).on('error', reject).on('close', onClose)
+    socket.write(requestFor(target), 'latin1')
+  })
+  return answered.finally(() => stop())
+}
+
+/** @throws NetworkFailure unless the proxy has opened the tunnel */
+function expectTunnel(answer: ProxyAnswer, { proxy, host, port, credentials }: TunnelTarget): void {
+  const { status, contentType, schemes, extraBytes } = answer
+  const { origin } = proxy
+  if (status === 407)
+    throw new NetworkFailure('proxy_credentials', passwordProblem(origin, credentials, schemes))
+  if (status === 511 || (status >= 300 && status < 400) || (status < 300 && contentType.includes('html')))
+    throw new NetworkFailure(
+      'proxy_sign_in_page',
+      `the proxy ${origin} answered with a page (HTTP ${status}), as networks do that want a person to sign in: open a web page in a browser on this network first`,
+    )
+  if (status >= 200 && status < 300) {
+    if (extraBytes === 0) return
+    throw new NetworkFailure(
+      'proxy_answer',
+      `the proxy ${origin} sent ${extraBytes} bytes behind its answer, before anything was sent to ${host}`,
+    )
+  }
+  const ports = status === 403 && port !== 443 ? ' Many proxies allow only port 443.' : ''
+  throw new NetworkFailure(
+    'proxy_refused',
+    `the proxy ${origin} does not connect to ${host}:${port} (HTTP ${status}).${ports} Ask who runs it to allow this host, or add it to network.noProxy`,
+    status === 502 || status === 503 || status === 504 ? 'ECONNREFUSED' : undefined,
+  )
+}
+
+function passwordProblem(
+  origin: string,
+  credentials: string | undefined,
+  schemes: readonly string[],
+): string {
+  if (schemes.length > 0 && !schemes.includes('basic'))
+    return `the proxy ${origin} accepts only the sign-in methods ${schemes.join(', ')}, and Selvedge has only Basic: ask who runs it for an exception for this device`
+  if (credentials === undefined)
+    return `the proxy ${origin} needs a user name and a password (HTTP 407): put user:password into the file of network.proxyAuthFile`
+  return `the proxy ${origin} refused the user name or the password (HTTP 407): check the file of network.proxyAuthFile, or the environment variable`
+}
