@@ -3,10 +3,14 @@ import { type Methods, methods, readGpsSignal } from '@selvedge/protocol'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import { accessProfile, edgeAudience } from '@selvedge/protocol/tokens'
 import { systemClock } from '@selvedge/service-kit/clock'
-import { type CallContext, createRpcListener, getJson, listenTcp } from '@selvedge/service-kit/http'
+import { type CallContext, createGetJson, createRpcListener, listenTcp } from '@selvedge/service-kit/http'
 import { createRemoteIssuer, createTokenVerifier } from '@selvedge/service-kit/tokens'
 
-const issuer = createRemoteIssuer({ issuer: process.argv[2]!, clock: systemClock, getJson })
+const issuer = createRemoteIssuer({
+  issuer: process.argv[2]!,
+  clock: systemClock,
+  getJson: createGetJson(fetch),
+})
 const verifier = createTokenVerifier({ issuers: () => [issuer], clock: systemClock, remembered: 1000 })
 const dispatcher = createDispatcher<Pick<Methods, 'updateGps'>, { token: unknown }, CallContext>({
   methods: { updateGps: methods.updateGps },

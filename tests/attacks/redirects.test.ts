@@ -10,7 +10,7 @@ import {
   type Fetch,
 } from '@selvedge/client'
 import { createNodeFetch, followLogs } from '@selvedge/client/node'
-import { getJson } from '@selvedge/service-kit/http'
+import { createGetJson } from '@selvedge/service-kit/http'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { runCliHere } from '../harness/cli-here.ts'
 import { temporaryFolder } from '../harness/processes.ts'
@@ -90,7 +90,7 @@ const calls: readonly [string, () => Promise<unknown>][] = [
     [`discovery, last fix, ${name}`, () => createDiscoveryClient(connection(fetch)).lastFix('n', secret)],
   ]),
   ['a followed log', () => followLogs({ url, edgeAccessToken: secret }, 'c', {}, () => undefined)],
-  ['JSON of another service', () => getJson(`${url}/?token=${secret}`)],
+  ['JSON of another service', () => createGetJson(fetch)(`${url}/?token=${secret}`)],
 ]
 
 it.each(calls)('%s: nothing goes to the other origin', async (_, call) => {

@@ -107,6 +107,7 @@ export const mutated: Readonly<Record<string, string>> = {
   'packages/service-kit/src/log': 'escapes what strangers send, and limits lines',
   'packages/service-kit/src/metrics/exposition.ts': 'escapes labels',
   'packages/service-kit/src/metrics/listener.ts': 'decides who reads metrics',
+  'packages/service-kit/src/network': 'opens the answers of services',
   'packages/service-kit/src/oauth': 'opens the requests of strangers',
   'packages/service-kit/src/revocations': 'verifies lists of revoked tokens',
   'packages/service-kit/src/store': 'decides what is on the disk, and whether it is whole',

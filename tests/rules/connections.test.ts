@@ -91,6 +91,7 @@ const outbound = new Map([
   ['packages/geo/src/receivers/follow.ts', 'Receiver of positions'],
   ['packages/service-kit/src/http/get-json.ts', 'Keys of the identity service'],
   ['packages/service-kit/src/http/guarded-request.ts', 'Companies and foreign issuers'],
+  ['packages/service-kit/src/network/outbound-fetch.ts', 'Keys of the identity service'],
   ['packages/service-kit/src/otel/collector.ts', 'Traces'],
   ['packages/service-kit/src/trace/trace.ts', 'Identity and discovery'],
 ])

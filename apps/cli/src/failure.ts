@@ -91,6 +91,8 @@ const commandHints: Partial<Readonly<Record<Reason, string>>> = {
 
 function describeConnection({ reason, cause }: ConnectionFailure, message: string): Failure {
   const code = codeOf(cause)
+  if (cause instanceof Error && cause.name === 'NetworkFailure')
+    return { code: exitCodes.failed, message: cause.message, hint: networkHint }
   if (reason === 'not_running' && code === 'EPROTO')
     return {
       code: exitCodes.failed,
@@ -120,6 +122,10 @@ const notRunningHint =
 const timeoutHint = 'Try again. "selvedge status" shows which services answer.'
 const addressHint =
   'Check that the address is that of the right service: --url is for the runtime, --identity-url for the identity service, --discovery-url for the discovery service.'
+/** Where the settings of the network are, for failures that name those of a daemon. */
+export const networkHint =
+  'For this program, the environment has these settings: HTTPS_PROXY, NO_PROXY, SELVEDGE_PROXY_AUTH_FILE and SELVEDGE_CA_FILE.'
+
 const certificateHint =
   'The certificate is not trusted here. Set NODE_EXTRA_CA_CERTS to the file of its authority, or use the host name that it is for.'
 

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createNetwork } from '@selvedge/client/node'
 import { loadConfig } from '@selvedge/service-kit/config'
 import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
@@ -50,7 +51,11 @@ async function runFor(hours: number): Promise<void> {
     '--identity.url=http://127.0.0.1:9',
   ]
   const config = loadConfig(discoveryOptions, { argv, env: {}, file: {} })
-  const service = await startDiscovery(config, { clock, log: createMemoryLog() })
+  const service = await startDiscovery(config, {
+    clock,
+    log: createMemoryLog(),
+    network: createNetwork({ env: {} }),
+  })
   vi.advanceTimersByTime(hours * hour)
   // It ends when what its timers began has stopped.
   await service.stop()

@@ -15,6 +15,7 @@ import {
   measureWritable,
   sqlOperations,
 } from '@selvedge/service-kit/metrics'
+import type { Network } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 import { shareRun } from '@selvedge/service-kit/share'
 import { openSql, withStorePassword } from '@selvedge/service-kit/sql'
@@ -61,9 +62,18 @@ const openDatabase = async (
   log: Log,
 ) => watchWrites(measureSql(await openSql(url, migrations), stores), log)
 
+/** What the service gets from its process. */
+interface DiscoveryParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly network: Network
+  readonly metrics?: Metrics
+  readonly readiness?: Readiness
+}
+
 export async function startDiscovery(
   config: DiscoveryConfig,
-  { clock, log, metrics, readiness }: { clock: Clock; log: Log; metrics?: Metrics; readiness?: Readiness },
+  { clock, log, metrics, readiness, network }: DiscoveryParts,
 ): Promise<Service> {
   const own = `sqlite:${join(config.state, 'discovery', 'locations.db')}`
   const where = withStorePassword(config.store || own, config.storePasswordFile)
@@ -89,7 +99,7 @@ export async function startDiscovery(
     maxNodes: config['limits.nodes'],
   })
   const tracks = createTracks(database, steady, log)
-  const trust = await openTrust(config, database, { clock, log })
+  const trust = await openTrust(config, database, { clock, log, network })
   const sessions = createSessions({
     secret,
     clock,

@@ -6,6 +6,7 @@ import type { Clock } from '@selvedge/service-kit/clock'
 import type { Readiness, Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import type { Metrics } from '@selvedge/service-kit/metrics'
+import type { Network } from '@selvedge/service-kit/network'
 import { openApi } from './api/api.ts'
 import type { IdentityConfig } from './config.ts'
 import { openRegistry, type Registry } from './registry/registry.ts'
@@ -24,13 +25,14 @@ export async function startIdentity(
     log: Log
     metrics: Metrics | undefined
     readiness: Readiness
+    network: Network
     env: Readonly<Record<string, string | undefined>>
   },
 ): Promise<Service> {
   const { log } = machine
   const storage = await openStorage(config, machine)
   const registry = await openRegistry(config, storage, createUrls(config))
-  const tokens = await openTokens(config, storage, registry)
+  const tokens = await openTokens(config, storage, registry, machine.network)
   const api = await openApi(config, storage, registry, tokens, machine)
   const url = registry.urls.issuer()
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { createNetwork } from '@selvedge/client/node'
 import { identityPaths } from '@selvedge/protocol'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { runDaemon } from '@selvedge/service-kit/lifecycle'
@@ -11,8 +12,12 @@ void runDaemon({
   options: identityOptions,
   usesFolder: () => true,
   routes: Object.values(identityPaths),
-  async start(config, { log, stopped, metrics, readiness }) {
+  openNetwork: createNetwork,
+  async start(config, { log, stopped, metrics, readiness, network }) {
     await waitForRoom(join(config.state, 'identity'), log, stopped)
-    return startIdentity(config, { clock: systemClock, log, metrics, readiness, env: process.env })
+    return startIdentity(config, {
+      ...{ clock: systemClock, log, metrics, readiness, network },
+      env: process.env,
+    })
   },
 })

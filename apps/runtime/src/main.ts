@@ -1,3 +1,4 @@
+import { createNetwork } from '@selvedge/client/node'
 import { runDaemon } from '@selvedge/service-kit/lifecycle'
 import { runtimeOptions } from './config.ts'
 import { httpRoutes, startRuntime } from './runtime.ts'
@@ -7,5 +8,6 @@ void runDaemon({
   options: runtimeOptions,
   usesFolder: () => true,
   routes: httpRoutes,
+  openNetwork: createNetwork,
   start: startRuntime,
 })

@@ -40,10 +40,10 @@ export const httpRoutes = [
  */
 export async function startRuntime(
   config: RuntimeConfig,
-  { log, alarms, metrics, readiness }: DaemonParts,
+  { log, alarms, metrics, readiness, network }: DaemonParts,
 ): Promise<Service> {
   const methods = methodTable(config)
-  const device = await openDevice(config, log, alarms, createMeasures(metrics))
+  const device = await openDevice(config, { log, alarms, network, measures: createMeasures(metrics) })
   const order = methods.updateGps.params.map((each) => each.name)
   const location = await openLocation(config, device, order)
   const services = await openServices(config, device)

@@ -87,6 +87,7 @@ export const status = command({
       `time       ${runtime.time.state}, ${runtime.time.now}`,
       `identity   from the runtime: ${describe(runtime.network.identity)}; from here: ${describeCheck(services.identity)}`,
       `discovery  from the runtime: ${describe(runtime.network.discovery)}; from here: ${describeCheck(services.discovery)}`,
+      ...(runtime.network.proxy === undefined ? [] : [`proxy      ${runtime.network.proxy}`]),
       `revoked    ${describeList(runtime.revocations)}`,
       `login      ${login ? `${login.email ?? 'a person'} at ${login.identityUrl}, as ${login.clientId}` : 'none; "selvedge login" signs in'}`,
       ...runtime.leases.map((lease) => `lease      ${describeLease(lease)}`),

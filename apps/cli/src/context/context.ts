@@ -21,6 +21,7 @@ import { type BoundToken, createBoundToken } from './bound-token.ts'
 import { configFolder } from './config-folder.ts'
 import { confirming, createConfirm, type Unconfirmed } from './confirm.ts'
 import { type Contexts, createContexts } from './contexts.ts'
+import { createOwnNetwork } from './network.ts'
 import {
   type Address,
   type Env,
@@ -88,11 +89,11 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
   // A mistake in an option is shown also where the command needs no address.
   if (flags.context !== undefined || flags.state !== undefined) state()
   const confirm = createConfirm(folder, terminal)
-  // The person who approves a sign-in sees from which machine it came.
-  const userAgent = `selvedge/${version} on ${hostname()}`
   const trace = (fetch: Fetch, socketPath?: string): Fetch =>
     flags.verbose ? traced(fetch, terminal, socketPath) : fetch
-  const overTcp = trace(createNodeFetch({ userAgent }))
+  const network = createOwnNetwork(env)
+  // The person who approves a sign-in sees from which machine it came.
+  const overTcp = trace(createNodeFetch({ userAgent: `selvedge/${version} on ${hostname()}`, network }))
   const guarded = (fetch: Fetch, unconfirmed: Unconfirmed | undefined): Fetch =>
     unconfirmed ? confirming(fetch, () => confirm(unconfirmed)) : fetch
 
@@ -132,7 +133,7 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
     async streams(edgeAccessToken) {
       const address = findRuntimeOnce()
       if (address.unconfirmed) await confirm(address.unconfirmed)
-      return streamsTo(address, edgeAccessToken, bound)
+      return { ...streamsTo(address, edgeAccessToken, bound), network }
     },
     async identity() {
       const { url, unconfirmed } = await findService('identity')

@@ -52,7 +52,7 @@ export async function requestService(
   connection: StreamConnection,
   { method, path, headers, body }: ServiceRequest,
 ): Promise<ServiceAnswer> {
-  const { url, socketPath } = connection
+  const { url, socketPath, network } = connection
   const start = url.startsWith('https:') ? httpsRequest : httpRequest
   const options = {
     method,
@@ -61,7 +61,7 @@ export async function requestService(
       ...(body !== undefined && { 'Content-Length': String(Buffer.byteLength(body)) }),
       ...(await authorizationOf(connection, method, url + path)),
     },
-    agent: false,
+    agent: (socketPath === undefined && network?.agentFor(url, 'service')) || false,
     ...(socketPath !== undefined && { socketPath }),
   }
   return new Promise((resolve, reject) => {

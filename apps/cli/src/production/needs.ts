@@ -27,12 +27,32 @@ export async function checkNeeds(context: Context): Promise<readonly Check[]> {
     me.time.state === 'unknown'
       ? failed('time', `unknown, ${me.time.now}`, 'The clock is wrong, and no service has sent the time yet.')
       : passed('time', `${me.time.state}, ${me.time.now}`),
+    ...describeProxy(me.network),
     describeService('identity', identity),
     describeService('discovery', discovery),
     engine('functions', engines.function),
     engine('oci', engines.oci),
     ...me.notices.map((notice) => ({ name: 'notice', ok: false, detail: describeNotice(notice), hints: [] })),
   ]
+}
+
+type Remote = { readonly reachable: boolean | null; readonly lastError?: string | undefined }
+
+/** The proxy of the runtime, and whether the services are reached through it. */
+function describeProxy({
+  proxy,
+  identity,
+  discovery,
+}: {
+  readonly proxy?: string | undefined
+  readonly identity: Remote
+  readonly discovery: Remote
+}): readonly Check[] {
+  if (proxy === undefined) return []
+  const away = [identity, discovery].find(({ reachable }) => reachable === false)
+  if (!away) return [passed('proxy', proxy)]
+  const fix = 'Check network.proxy, network.proxyAuthFile, network.noProxy and network.caFile of the runtime.'
+  return [failed('proxy', `${proxy}: ${away.lastError ?? 'a service is not reached'}`, fix)]
 }
 
 function describeService(name: string, { url, answers, problem }: ServiceCheck): Check {

@@ -1,4 +1,6 @@
 /** Which tokens the discovery service trusts: of nodes from issuers of edge ID tokens, of people from tenants, unless they were revoked. */
+
+import { createNetwork } from '@selvedge/client/node'
 import { accessProfile, edgeIdProfile } from '@selvedge/protocol/tokens'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { createMemoryLog, openMemoryStore } from '@selvedge/service-kit/testing'
@@ -25,7 +27,7 @@ beforeEach(async () => {
       ...{ 'revocations.interval': 3600, 'revocations.maxAge': 60 },
     },
     store,
-    { clock: systemClock, log: createMemoryLog() },
+    { clock: systemClock, log: createMemoryLog(), network: createNetwork({ env: {} }) },
   )
 })
 afterEach(async () => {

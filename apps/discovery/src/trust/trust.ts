@@ -2,10 +2,13 @@
  * Which tokens this service trusts: those of the configured issuers, by their published keys and their lists of revoked tokens.
  * Every endpoint verifies through here.
  */
+
 import { createIdentityClient } from '@selvedge/client'
+import { createNodeFetch } from '@selvedge/client/node'
 import type { Clock } from '@selvedge/service-kit/clock'
-import { getJson } from '@selvedge/service-kit/http'
+import { createGetJson } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
+import { createOutboundFetch, type Network } from '@selvedge/service-kit/network'
 import { type FollowedLists, type ListSource, openFollowedLists } from '@selvedge/service-kit/revocations'
 import type { SqlStore } from '@selvedge/service-kit/store'
 import {
@@ -38,9 +41,11 @@ const listTimeoutMs = 60_000
 export async function openTrust(
   config: TrustConfig,
   database: SqlStore,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log, network }: { readonly clock: Clock; readonly log: Log; readonly network: Network },
 ): Promise<Trust> {
   const realms = createRealms(config)
+  const getJson = createGetJson(createOutboundFetch(network))
+  const fetch = createNodeFetch({ network })
   const issuers = new Map<string, RemoteIssuer>()
   for (const issuer of [...realms.edgeIssuers, ...realms.tenants])
     issuers.set(
@@ -57,7 +62,7 @@ export async function openTrust(
     return createTokenVerifier({ issuers: () => own, clock, remembered: most })
   }
   const sources = [...issuers.keys()].map((issuer): ListSource => {
-    const client = createIdentityClient({ url: issuer, timeoutMs: listTimeoutMs })
+    const client = createIdentityClient({ url: issuer, timeoutMs: listTimeoutMs, fetch })
     return { issuer, fetchList: (held) => client.revocations(held) }
   })
   const lists = await openFollowedLists({

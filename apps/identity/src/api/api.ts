@@ -13,6 +13,7 @@ import { addressOf, isOwnHost } from '@selvedge/service-kit/http'
 import { addFormRoutes, addHealth, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Readiness } from '@selvedge/service-kit/lifecycle'
 import type { Metrics } from '@selvedge/service-kit/metrics'
+import type { Network } from '@selvedge/service-kit/network'
 import type { FastifyInstance } from 'fastify'
 import { type IdentityConfig, identityOptions } from '../config.ts'
 import type { Registry } from '../registry/registry.ts'
@@ -44,6 +45,7 @@ type Parts = Omit<Storage & Registry & Tokens, 'start' | 'close'> & {
   readonly epoch: () => number
   readonly trustedProxies: AddressSet
   readonly readiness: Readiness
+  readonly network: Network
 }
 
 /** Largest body in bytes: two tokens and their fields fit many times. */
@@ -69,7 +71,7 @@ export async function openApi(
   storage: Storage,
   registry: Registry,
   tokens: Tokens,
-  { metrics, readiness }: { metrics: Metrics | undefined; readiness: Readiness },
+  { metrics, readiness, network }: { metrics: Metrics | undefined; readiness: Readiness; network: Network },
 ): Promise<{ close(): Promise<void> }> {
   const { urls } = registry
   const measured = metrics && measureTokens(metrics, { ...tokens, storeUnderWay: storage.operationsUnderWay })
@@ -78,7 +80,7 @@ export async function openApi(
     ...registry,
     ...tokens,
     ...measured,
-    readiness,
+    ...{ readiness, network },
     config,
     issuer: urls.issuer,
     consoleUrl: urls.console,

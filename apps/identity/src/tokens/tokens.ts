@@ -4,6 +4,7 @@
  *
  * It depends on the storage and the registry. It must not know paths, headers or pages: the API passes in what a request contains.
  */
+import type { Network } from '@selvedge/service-kit/network'
 import {
   createDpopVerifier,
   type SharedDpopVerifier,
@@ -66,17 +67,18 @@ export async function openTokens(
   config: IdentityConfig,
   storage: Storage,
   registry: Registry,
+  network: Network,
 ): Promise<Tokens> {
   const { clock, changes } = storage
   const { issuer } = registry.urls
-  const trust = await openTrust({ ...storage, keys: registry.keys, ownIssuer: issuer, config })
+  const trust = await openTrust({ ...storage, keys: registry.keys, ownIssuer: issuer, config, network })
   const cachedVerifier = trust.verifierOf([], maxCachedTokens)
   const audiences = () => (config.edgeAudiences.length === 0 ? [issuer()] : config.edgeAudiences)
   const limits = createOwnLimits(config, storage)
-  const issuerKeys = createIssuerKeys({ ...storage, ...registry })
+  const issuerKeys = createIssuerKeys({ ...storage, ...registry, network })
   const verify = createRulesVerifier(issuerKeys)
   const federation = createFederation({ ...registry, verify })
-  const parts = { ...storage, ...registry, limits, trust, federation, issuer, epoch: changes.epoch }
+  const parts = { ...storage, ...registry, network, limits, trust, federation, issuer, epoch: changes.epoch }
   const mint = createMint({ ...parts, lifetimeSeconds: config['lifetime.access'] })
   const verifier = trust.verifierOf([])
   const edgeVerifier = trust.verifierOf(config.trustedEdgeIssuers)

@@ -46,6 +46,7 @@ export function openDispatchers(
     notices: device.notices.list,
     supports: Object.keys(methods),
     revocations: callers.revocations.status,
+    proxy: device.network.status().proxy,
     tokenEndpoint: () => presence.url() + localTokenPath,
   })
   const document = () => documentFor(presence.url()).value

@@ -11,6 +11,7 @@ import { identityCheckSeconds } from '@selvedge/protocol'
 import { localTokenPath } from '@selvedge/protocol/tokens'
 import type { Alarms } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
+import type { Network } from '@selvedge/service-kit/network'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
 import { createLearned, type DocumentNotice, type Learned, openDocument } from '@selvedge/service-kit/store'
 import { tracedFetch } from '@selvedge/service-kit/trace'
@@ -24,6 +25,7 @@ import { type LeaseStore, openLeaseRecord } from './leases/lease-record.ts'
 import { createLeases, type Leases } from './leases/leases.ts'
 import { createLocalTokens, type LocalTokens } from './leases/local-tokens.ts'
 import type { Measures } from './measures.ts'
+import { createNetworkNotice } from './node/network-notice.ts'
 import { type NodeKey, openNodeKey } from './node/node-key.ts'
 import { createNotices, type Notices } from './node/notices.ts'
 import { createPresence, type Presence } from './presence.ts'
@@ -50,6 +52,8 @@ interface Self {
   readonly signals: Signals
   readonly log: Log
   readonly measures: Measures
+  /** How other machines are reached. */
+  readonly network: Network
 }
 
 export interface Device extends Self {
@@ -86,19 +90,17 @@ const identityTimeoutMs = 3000
 /** @param alarms of the process; the device shows them as notices */
 export async function openDevice(
   config: RuntimeConfig,
-  log: Log,
-  alarms: Alarms,
-  measures: Measures,
+  { alarms, ...machine }: Pick<Self, 'log' | 'measures' | 'network'> & { readonly alarms: Alarms },
 ): Promise<Device> {
   const folder = join(config.state, 'runtime')
   const [lists, self, record] = await Promise.all([
     openLists(folder),
-    openSelf(folder, config, log, measures),
+    openSelf(folder, config, machine),
     openLeaseRecord(folder),
   ])
   showCrashes(self, alarms)
 
-  const fetch = tracedFetch('identity', createNodeFetch())
+  const fetch = tracedFetch('identity', createNodeFetch(machine))
   const clientFor = (url: string, timeoutMs: number) => createIdentityClient({ url, fetch, timeoutMs })
   const presence = createPresence(config['listen.addresses'])
   const vitals = createVitals({ ...self, presence, isEnabled: config['telemetry.enabled'] })
@@ -159,7 +161,11 @@ export async function openDevice(
   }
 }
 
-async function openSelf(folder: string, config: RuntimeConfig, log: Log, measures: Measures): Promise<Self> {
+async function openSelf(
+  folder: string,
+  config: RuntimeConfig,
+  { log, measures, network }: Pick<Self, 'log' | 'measures' | 'network'>,
+): Promise<Self> {
   const signals = createSignals()
   const document = await openDocument(join(folder, 'state'), stateFormat)
   const state = signalling(measures.document('state', document), () => signals.send('state'))
@@ -181,6 +187,7 @@ async function openSelf(folder: string, config: RuntimeConfig, log: Log, measure
     signals,
     log,
     measures,
+    network,
   }
 }
 
@@ -235,9 +242,14 @@ function connectIdentity(
   clientFor: (url: string) => IdentityClient,
 ) {
   const url = config['identity.url']
+  const showNetwork = createNetworkNotice(self.network, self.notices)
+  const onLink = () => {
+    self.signals.send('links')
+    showNetwork()
+  }
   const identity = {
     url,
-    link: createLink(self.clock, () => self.signals.send('links')),
+    link: createLink(self.clock, onLink),
     client: clientFor(url),
   }
   const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [url]

@@ -13,6 +13,7 @@ import type { RuntimeConfig } from '../config.ts'
 import { createDiscoverySession } from '../device/cloud/discovery-session.ts'
 import { createLink, type Link } from '../device/cloud/link.ts'
 import type { Device } from '../device/device.ts'
+import { createNetworkNotice } from '../device/node/network-notice.ts'
 import { createGps, type Gps } from './gps/gps.ts'
 import { createPublisher } from './gps/publisher.ts'
 import { followReceiver } from './gps/receiver.ts'
@@ -41,9 +42,14 @@ export async function openLocation(
 ): Promise<Location> {
   const { clock, presence, state, notices, signals, log } = device
   const url = config['discovery.url']
-  const fetch = tracedFetch('discovery', createNodeFetch())
+  const fetch = tracedFetch('discovery', createNodeFetch(device))
   const client = createDiscoveryClient({ url, fetch, timeoutMs: discoveryTimeoutMs })
-  const discovery = { url, link: createLink(clock, () => signals.send('links')), client }
+  const showNetwork = createNetworkNotice(device.network, notices)
+  const onLink = () => {
+    signals.send('links')
+    showNetwork()
+  }
+  const discovery = { url, link: createLink(clock, onLink), client }
   const session = createDiscoverySession({
     ...device,
     ...discovery,

@@ -1,6 +1,7 @@
 /** What the runtime does for one container: tokens that identify it, and a socket on which it reaches other services and the network. */
 import { randomUUID } from 'node:crypto'
 import { outboundOf, RpcError } from '@selvedge/protocol'
+import type { Network } from '@selvedge/service-kit/network'
 import type { ContainerParts } from './containers/containers.ts'
 import type { DeploymentStore } from './deployments/deployments.ts'
 import { idOf, ofAccount } from './deployments/ownership.ts'
@@ -18,10 +19,12 @@ export interface ContainerHostParts {
   readonly openApi: OpenServiceApi
   /** URL of the local API, once it listens. */
   readonly url: () => string
+  /** Proxy and authorities for what services call. */
+  readonly network: Network
 }
 
 export function createContainerHosts(parts: ContainerHostParts): ContainerParts['hostFor'] {
-  const { identity, gateway, openApi, url } = parts
+  const { identity, gateway, openApi, url, network } = parts
   return (key) => {
     const identityToken = (audience: string) => {
       const { containers } = parts.store.value
@@ -41,7 +44,7 @@ export function createContainerHosts(parts: ContainerHostParts): ContainerParts[
         return openHostSocket(path, {
           identityToken,
           outbound: outboundOf(settings['MCM.OUTBOUND'], content.kind),
-          gateway,
+          ...{ gateway, network },
           api: openApi({ id, settings, instance: randomUUID(), countCall: limit.take }),
           limit,
           isOwnUrl: (asked) => isOwn(asked, url()),

@@ -97,7 +97,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const identity = createServiceIdentity(nodeId, clock)
   const routes = createRoutes(accountId)
   const gateway = createOwnGateway(device, routes, identity)
-  const serviceApi = createServiceApiSlot()
+  const { open: openApi, set: answerServices } = createServiceApiSlot()
   const ports = createOwnPorts(config, device)
   const schedules = createSchedules({ store, handled, clock, log, now: () => performance.now() })
   const onFailed = () => {
@@ -118,7 +118,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     grants: createGrants(config),
     storage: createContainerStorage(join(folder, 'storage.db')),
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
-    hostFor: createContainerHosts({ store, identity, gateway, openApi: serviceApi.open, url: presence.url }),
+    hostFor: createContainerHosts({ ...device, store, identity, gateway, openApi, url: presence.url }),
     hold: images.hold,
     onServing: () => device.signals.send('containers'),
     onEvent: device.measures.containerEvent,
@@ -139,7 +139,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     schedules,
     documents,
     listener: { request: gateway.handle, upgrade: gateway.handleUpgrade },
-    answerServices: serviceApi.set,
+    answerServices,
     describeEngines: () => describeEngines(engines),
     unavailableEngines: () => unavailableEngines(store, engines),
     wipe: createWipe({ images, containers, schedules, apps }),
@@ -292,7 +292,7 @@ async function unavailableEngines({ value }: DeploymentStore, engines: Engines):
 
 const openOwnImages = (
   config: RuntimeConfig,
-  { folder, clock, log, state, signals }: Device,
+  { folder, clock, log, state, signals, network }: Device,
   { store, blobs, engines }: { store: DeploymentStore; blobs: Blobs; engines: Engines },
 ): Promise<Images> =>
   openImages({
@@ -306,6 +306,7 @@ const openOwnImages = (
       authFile: config['images.registryAuth'],
       mirrors: config['images.mirrors'],
       insecure: config['images.insecure'],
+      outbound: network,
     },
     pullMs: config['images.pullTimeout'] * 1000,
     partialMs: config['images.partialAge'] * 1000,

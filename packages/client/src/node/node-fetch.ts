@@ -26,7 +26,7 @@ const maxAnswerBytes = 16 * 1024 * 1024
  * ```
  */
 export function createNodeFetch(
-  options: { socketPath?: string; userAgent?: string; network?: Network } = {},
+  options: { socketPath?: string; userAgent?: string; network?: Pick<Network, 'agentFor'> } = {},
 ): Fetch {
   const own = options.userAgent === undefined ? {} : { 'User-Agent': options.userAgent }
   const agent = new Agent({ keepAlive: true })

@@ -6,6 +6,7 @@ import { catalogue, type ImageRecord, type LogLine, mcmPaths, type Reason } from
 import { LineTooLong, linesOf } from '@selvedge/protocol/lines'
 import { ConnectionFailure, RpcFailure } from '../errors.ts'
 import { https } from './https.ts'
+import type { Network } from './network/index.ts'
 import { sendFile } from './send-file.ts'
 
 /** Characters of an answer, and of a line of a log: the runtime cuts lines to 8,192. */
@@ -19,6 +20,8 @@ export interface StreamConnection {
   readonly socketPath?: string
   /** Edge access token with the scope `edge:mcm`. */
   readonly edgeAccessToken: string
+  /** Proxy and authorities; absent: neither a proxy nor other authorities than those of Node. */
+  readonly network?: Pick<Network, 'agentFor'>
   /** Signs a proof for one request, if the token is bound to a key: `EdgeAccess.headers` has it. @param url whole URL */
   readonly prove?: (method: string, url: string) => Promise<string>
 }
@@ -141,7 +144,7 @@ export async function send(
   headers: Record<string, string>,
   { file, signal, timeoutMs }: Sent,
 ): Promise<IncomingMessage> {
-  const { url, socketPath } = connection
+  const { url, socketPath, network } = connection
   const authorization = await authorizationOf(connection, method, url + path)
   return new Promise((resolve, reject) => {
     const start = url.startsWith('https:') ? https().request : httpRequest
@@ -150,7 +153,7 @@ export async function send(
       {
         method,
         headers: { ...headers, ...authorization },
-        agent: false,
+        agent: (socketPath === undefined && network?.agentFor(url, 'service')) || false,
         ...(socketPath !== undefined && { socketPath }),
         ...(signal && { signal }),
       },

@@ -33,7 +33,16 @@ export const getMe = method({
       })
       .describe('Whether the clock is confirmed by the identity service, plausible, or known to be wrong'),
     network: z
-      .object({ identity: remoteState, discovery: remoteState })
+      .object({
+        identity: remoteState,
+        discovery: remoteState,
+        proxy: z
+          .string()
+          .optional()
+          .describe(
+            'URL of the HTTP proxy without a password; present with a proxy, where the URLs of the services are',
+          ),
+      })
       .describe('Which services answer, and since when'),
     revocations: z
       .object({

@@ -52,6 +52,8 @@ export const noticeReasons = {
     'The TLS certificate of the listeners expires within 14 days, or has expired. Replace the files of listen.tlsCert and listen.tlsKey; a restart is not needed.',
   certificate_unusable:
     'The new TLS certificate cannot be used; the previous one stays in use. Check that listen.tlsCert and listen.tlsKey are readable and match each other; the log has the cause.',
+  network_unusable:
+    'The proxy, the certificate of a service or the file of authorities cannot be used. selvedge status and the log have the cause and the next step. The settings are network.proxy, network.proxyAuthFile, network.noProxy and network.caFile.',
   requests_stalled:
     'Calls of a method have not been answered for 10 s, and new ones are refused. Restart the runtime if it does not recover; the log names the method. Please report it.',
   crashed:

@@ -20,4 +20,23 @@ export const daemonOptions = {
     '',
     'OpenTelemetry collector that gets spans of requests and metrics (OTLP/HTTP, JSON, at /v1/traces and /v1/metrics). Empty: no export.',
   ),
+  'network.proxy': option.text(
+    '',
+    'HTTP proxy for connections to other machines, such as http://proxy.example:3128. "direct": no proxy, whatever the environment has. Empty: that of the environment (HTTPS_PROXY, HTTP_PROXY), if there is one.',
+    { env: 'SELVEDGE_PROXY' },
+  ),
+  'network.proxyAuthFile': option.text(
+    '',
+    'File with the user name and the password for the proxy, in one line: user:password. It is read for each connection. Empty: those in the URL of the environment, or no password.',
+    { env: 'SELVEDGE_PROXY_AUTH_FILE' },
+  ),
+  'network.noProxy': option.list(
+    [],
+    'Hosts that are reached without the proxy: names (with all names below them), suffixes such as .example.com, addresses, and networks such as 10.0.0.0/8; with a port if only that one is meant. This machine is never reached through the proxy. Empty: NO_PROXY of the environment.',
+  ),
+  'network.caFile': option.text(
+    '',
+    'File with authorities (PEM) that are trusted in addition to those of Node.js, such as the authority of a company. A change is noticed within five seconds of the next connection. Empty: no other authorities.',
+    { env: 'SELVEDGE_CA_FILE' },
+  ),
 } as const

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, it, vi } from 'vitest'
-import { getJson } from './get-json.ts'
+import { createGetJson } from './get-json.ts'
 
 let answer: (response: ServerResponse) => void
 const server = createServer((_, response) => answer(response))
@@ -22,6 +22,6 @@ it('closes the connection of a refusal with an endless body', async () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   // Without the time limit of the call: only the reader itself can end it.
   vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(new AbortController().signal)
-  await expect(getJson(url)).rejects.toThrow('answered HTTP 500')
+  await expect(createGetJson(fetch)(url)).rejects.toThrow('answered HTTP 500')
   await closed.promise
 })

@@ -1,20 +1,25 @@
+import type { GetFetch } from '../network/outbound-fetch.ts'
+
 /** Bytes of a document; a key set has one or two thousand. */
 const maxBytes = 1024 * 1024
 
 /**
- * Gets a small JSON document, such as another service's key set, within three seconds and without following redirects.
- *
- * @throws when the answer is not 2xx, not JSON, larger than 1 MiB, or late
+ * @param fetch through the proxy and with the authorities of the settings
+ * @returns a function that gets a small JSON document, such as another service's key set, within three seconds and without following
+ * redirects
+ * @throws (the function) when the answer is not 2xx, not JSON, larger than 1 MiB, or late
  */
-export async function getJson(url: string): Promise<unknown> {
-  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(3000) })
-  if (!response.ok) {
-    // Left unread, the body would hold its connection.
-    await response.body?.cancel()
-    throw new Error(`${url} answered HTTP ${response.status}`)
+export const createGetJson =
+  (fetch: GetFetch) =>
+  async (url: string): Promise<unknown> => {
+    const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(3000) })
+    if (!response.ok) {
+      // Left unread, the body would hold its connection.
+      await response.body?.cancel()
+      throw new Error(`${url} answered HTTP ${response.status}`)
+    }
+    return readJson(response)
   }
-  return readJson(response)
-}
 
 /**
  * The JSON of a small answer.

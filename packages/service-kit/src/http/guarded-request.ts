@@ -17,6 +17,7 @@ import {
   kindOf,
   type Resolve,
 } from '../addresses/addresses.ts'
+import type { Outbound } from '../network/network.ts'
 
 /** Bytes of an answer, and milliseconds for it from the name server to its last byte. */
 const guardedLimits = { maxBytes: 64 * 1024, timeoutMs: 5000 } as const
@@ -24,6 +25,8 @@ const guardedLimits = { maxBytes: 64 * 1024, timeoutMs: 5000 } as const
 export interface GuardedOptions {
   /** Whether addresses of this machine and of private networks may be connected to; over plain HTTP, those of this machine only. */
   readonly allowsPrivate: boolean
+  /** Proxy and authorities; a proxy gets only names that this machine cannot resolve, or that lead to allowed addresses. */
+  readonly outbound?: Outbound | undefined
   /** For tests. */
   readonly resolve?: Resolve
   readonly timeoutMs?: number
@@ -48,6 +51,7 @@ export interface GuardedAnswer {
  */
 export function createGuardedRequest({
   allowsPrivate,
+  outbound,
   resolve,
   timeoutMs = guardedLimits.timeoutMs,
 }: GuardedOptions): (url: string, init: GuardedInit) => Promise<GuardedAnswer> {
@@ -64,7 +68,11 @@ export function createGuardedRequest({
     if (isIP(host) !== 0 && !mayConnect(host))
       throw new AddressRefusedError(`${host} is an address that is not connected to: ${kindOf(host)}`)
     const signal = AbortSignal.timeout(timeoutMs)
-    const request = start(url, init, { host, signal, lookup: guardedLookup(mayConnect, resolve) })
+    const request = start(url, init, {
+      ...{ host, signal, lookup: guardedLookup(mayConnect, resolve) },
+      // Plain HTTP is for this machine alone, which no proxy reaches.
+      agent: (!isPlain && outbound?.agentFor(url, 'foreign')) || false,
+    })
     try {
       const [response] = (await once(request.end(init.body), 'response', { signal })) as [IncomingMessage]
       return await read(response, text)
@@ -98,7 +106,6 @@ function start(
       // Also the name that TLS sends, and that the certificate must have.
       host: url.host,
     },
-    agent: false,
   })
   // What comes after the answer was read, or given up, has no other listener.
   request.on('error', () => undefined)

@@ -16,6 +16,7 @@ import { listenLocal } from '../http/listen-local.ts'
 import { createLog, type Log } from '../log/index.ts'
 import type { Metrics } from '../metrics/index.ts'
 import type { RunningMetrics } from '../metrics/metrics.lazy.ts'
+import { type Network, type OpenNetwork, readNetwork } from '../network/network.ts'
 import { measureExport } from '../otel/measure-export.ts'
 import type { Otlp } from '../otel/otlp.lazy.ts'
 import { lockStateFolder, openStateFolder } from '../store/state-folder.ts'
@@ -36,6 +37,8 @@ export interface DaemonParts {
   /** Aborts when the start is not wanted any more. */
   readonly stopped: AbortSignal
   readonly readiness: Readiness
+  /** How other machines are reached. */
+  readonly network: Network
   /** Absent while nothing reads metrics. */
   readonly metrics?: Metrics
 }
@@ -48,6 +51,7 @@ export interface Daemon<Table extends DaemonOptions> {
   readonly usesFolder: (config: ConfigOf<Table>) => boolean
   /** Paths of its HTTP listeners, as labels of metrics; one that ends with `/*` means all paths below it. */
   readonly routes: readonly string[]
+  readonly openNetwork: OpenNetwork
   start(config: ConfigOf<Table>, parts: DaemonParts): Promise<Service>
 }
 
@@ -77,8 +81,10 @@ export function runDaemon<const Table extends DaemonOptions>(daemon: Daemon<Tabl
       release = lockStateFolder(state, name)
       expectNoUnfinishedRestore(join(state, name))
     }
-    const measured = await measure(name, own, { alarms, log, routes: daemon.routes, workload })
-    const service = await daemon.start(config, { log, alarms, stopped, readiness, ...measured?.parts })
+    const network = readNetwork(own, daemon.openNetwork)
+    const measured = await measure(name, own, { alarms, log, routes: daemon.routes, workload, network })
+    const parts = { log, alarms, stopped, readiness, network, ...measured?.parts }
+    const service = await daemon.start(config, parts)
     readiness.setReady()
     setFlagsFromString(v8Flags)
     const endChecks = returnIdleMemory()
@@ -103,12 +109,12 @@ export function runDaemon<const Table extends DaemonOptions>(daemon: Daemon<Tabl
 async function measure(
   name: string,
   config: ConfigOf<DaemonOptions>,
-  parts: { alarms: Alarms; log: Log; routes: readonly string[]; workload: Workload },
+  parts: { alarms: Alarms; log: Log; routes: readonly string[]; workload: Workload; network: Network },
 ) {
   const where = readLocalAddress(config['metrics.listen'])
   const endpoint = config['otel.endpoint']
   if (!where && endpoint === '') return undefined
-  const { log } = parts
+  const { log, network } = parts
   const { startMetrics } = await import('../metrics/metrics.lazy.ts')
   let otlp: Otlp | undefined
   const onRequest: Parameters<typeof startMetrics>[1] =
@@ -116,7 +122,7 @@ async function measure(
   const running: RunningMetrics = startMetrics(parts, onRequest)
   if (endpoint !== '') {
     const { startOtlp } = await import('../otel/otlp.lazy.ts')
-    const own = startOtlp(endpoint, name, { ...running, log })
+    const own = startOtlp(endpoint, name, { ...running, log, outbound: network })
     otlp = own
     measureExport(running.metrics, own.dropped)
   }

@@ -1,5 +1,6 @@
 /** Sends JSON to a collector, which may be slow, broken or hostile: it gets a bounded time, and its answers are not read. */
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Outbound } from '../network/network.ts'
 import { safely } from '../safely/safely.ts'
 
 /** `refused`: the same again would be refused again. `failed`: it may be accepted later. */
@@ -20,8 +21,9 @@ const maxInterim = 16
 /**
  * @param endpoint URL without a path; redirects are not followed
  * @param timeoutMs for a request with its answer
+ * @param outbound proxy and authorities
  */
-export function createCollector(endpoint: string, timeoutMs: number): Collector {
+export function createCollector(endpoint: string, timeoutMs: number, outbound: Outbound): Collector {
   const isSecure = endpoint.startsWith('https:')
   const { request, agent } = isSecure
     ? { request: https().request, agent: new (https().Agent)({ keepAlive: true, maxSockets: 1 }) }
@@ -40,7 +42,11 @@ export function createCollector(endpoint: string, timeoutMs: number): Collector 
           else response.destroy()
         }
         const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
-        const sent = request(endpoint + path, { method: 'POST', headers, agent })
+        const sent = request(endpoint + path, {
+          method: 'POST',
+          headers,
+          agent: outbound.agentFor(endpoint, 'service') ?? agent,
+        })
         const late = setTimeout(
           safely('otel.late', () => sent.destroy(new Error('it did not answer in time'))),
           timeoutMs,

@@ -4,6 +4,7 @@ import { version } from '@selvedge/protocol'
 import type { Log } from '../log/index.ts'
 import type { EndedRequest } from '../metrics/http-requests.ts'
 import type { Family } from '../metrics/registry.ts'
+import type { Outbound } from '../network/network.ts'
 import { inBackground, safely } from '../safely/safely.ts'
 import { createBackOff } from './back-off.ts'
 import { createCollector } from './collector.ts'
@@ -49,6 +50,7 @@ export interface OtlpParts {
   /** The label of the target of a request; undefined: not a known path. */
   readonly routeOf: (target: string) => string | undefined
   readonly log: Log
+  readonly outbound: Outbound
 }
 
 /**
@@ -58,11 +60,11 @@ export interface OtlpParts {
 export function startOtlp(
   endpoint: string,
   service: string,
-  { collect, routeOf, log }: OtlpParts,
+  { collect, routeOf, log, outbound }: OtlpParts,
   settings: Partial<OtlpSettings> = {},
 ): Otlp {
   const { spansMs, metricsMs, maxSpans, timeoutMs, maxPauseMs } = { ...defaults, ...settings }
-  const collector = createCollector(endpoint, timeoutMs)
+  const collector = createCollector(endpoint, timeoutMs, outbound)
   const resource = {
     attributes: [
       text('service.name', `selvedge-${service}`),

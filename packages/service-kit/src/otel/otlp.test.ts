@@ -61,7 +61,12 @@ function start(url: string, settings: Partial<OtlpSettings> = {}) {
   const otlp = startOtlp(
     url,
     'runtime',
-    { collect: registry.collect, routeOf: () => undefined, log },
+    {
+      collect: registry.collect,
+      outbound: { agentFor: () => undefined, isProxied: () => false },
+      routeOf: () => undefined,
+      log,
+    },
     { ...quick, ...settings },
   )
   ends.push(() => otlp.stop())

@@ -2,6 +2,7 @@
 
 import { identityReportSeconds, onlineWindowMs } from '@selvedge/protocol'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
+import type { Outbound } from '@selvedge/service-kit/network'
 import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from '../../registry/registry.ts'
@@ -44,6 +45,7 @@ export interface ConsoleParts
   readonly issuer: () => string
   readonly consoleUrl: () => string
   readonly discoveryUrl: string
+  readonly network: Outbound
   /** Background of the map, by the settings console.mapStyle and console.mapHosts. */
   readonly map: MapBackground
   readonly trustedProxies: AddressSet

@@ -40,7 +40,7 @@ describe('a long answer', () => {
       response = it
       it.write('one ')
     })
-    const answer = await openLongAnswer(url, {}, () => undefined)
+    const answer = await openLongAnswer(fetch, url, {}, () => undefined)
     const text = answer.text()
     vi.advanceTimersByTime(60_000)
     response!.end('two')
@@ -50,7 +50,7 @@ describe('a long answer', () => {
   it('ends after two minutes, whether or not it is read', async () => {
     const url = await serve((_, response) => void response.write('one'))
     let ends = 0
-    const answer = await openLongAnswer(url, {}, () => ends++)
+    const answer = await openLongAnswer(fetch, url, {}, () => ends++)
     const text = outcomeOf(answer.text())
     vi.advanceTimersByTime(119_000)
     expect(ends).toBe(0)
@@ -62,7 +62,7 @@ describe('a long answer', () => {
   it('is given up if its head does not come', async () => {
     const url = await serve(() => undefined)
     let ends = 0
-    const outcome = outcomeOf(openLongAnswer(url, {}, () => ends++))
+    const outcome = outcomeOf(openLongAnswer(fetch, url, {}, () => ends++))
     vi.advanceTimersByTime(10_001)
     expect(await outcome).toBe('it exceeded its limit of 10 s')
     expect(ends).toBe(1)
@@ -77,7 +77,9 @@ describe('a stream of events', () => {
       it.write(': welcome\n\n')
     })
     const seen: unknown[] = []
-    const outcome = outcomeOf(followEvents(url, {}, new AbortController().signal, (each) => seen.push(each)))
+    const outcome = outcomeOf(
+      followEvents(fetch, url, {}, new AbortController().signal, (each) => seen.push(each)),
+    )
     await until(() => response !== undefined)
     for (let at = 1; at <= 5; at++) {
       response!.write(`data: ${at}\n\n`)
@@ -91,7 +93,7 @@ describe('a stream of events', () => {
 
   it('ends when an event is too long', async () => {
     const url = await serve((_, response) => void response.write(`data: ${'x'.repeat(20_000)}`))
-    expect(await outcomeOf(followEvents(url, {}, new AbortController().signal, () => undefined))).toBe(
+    expect(await outcomeOf(followEvents(fetch, url, {}, new AbortController().signal, () => undefined))).toBe(
       'it sent an event that is too long',
     )
   })

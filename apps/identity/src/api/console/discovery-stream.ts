@@ -1,5 +1,6 @@
 /** Reads what the discovery service sends over time: a long answer, or events that never end. */
 import { Readable } from 'node:stream'
+import type { GetFetch } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 
 /** Milliseconds until the head of an answer, for all of a long one, and without a keep-alive of a stream (it sends one every 15 s). */
@@ -31,6 +32,7 @@ function createDeadline(signal?: AbortSignal) {
  * @throws Error if it does not answer
  */
 export async function openLongAnswer(
+  fetch: GetFetch,
   url: string,
   headers: Record<string, string>,
   onEnd: () => void,
@@ -104,6 +106,7 @@ function readEvent(text: string): unknown {
  * @throws Error when the stream ends: it was not opened, was silent, or sent something else
  */
 export async function followEvents(
+  fetch: GetFetch,
   url: string,
   headers: Record<string, string>,
   signal: AbortSignal,

@@ -6,6 +6,7 @@ import { discoveryAudience, type PersonClaims, personProfile } from '@selvedge/p
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { readJson } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
+import { createOutboundFetch, type Outbound } from '@selvedge/service-kit/network'
 import { inBackground } from '@selvedge/service-kit/safely'
 import { createWorkCounts } from '@selvedge/service-kit/work'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
@@ -26,6 +27,7 @@ export interface Places {
 export interface PlacesParts {
   /** URL of the discovery service. */
   readonly url: string
+  readonly network: Outbound
   readonly clock: Clock
   readonly log: Log
   readonly keys: SigningKeys
@@ -41,7 +43,8 @@ const maxReading = 8
 /** Points of a track that the console shows. */
 const maxTrackPoints = 2000
 
-export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Places {
+export function createPlaces({ url, network, clock, log, keys, issuer }: PlacesParts): Places {
+  const fetch = createOutboundFetch(network)
   const watched = new Map<string, { listeners: Set<(fix: AccountFix) => void>; abort: AbortController }>()
   const reading = createWorkCounts()
 
@@ -66,7 +69,7 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
   }
 
   const follow = (accountId: string, tell: (fix: AccountFix) => void, signal: AbortSignal) =>
-    followEvents(url + discoveryPaths.accountStream, authorization(accountId), signal, (json) => {
+    followEvents(fetch, url + discoveryPaths.accountStream, authorization(accountId), signal, (json) => {
       const fix = accountFixes.element.safeParse(json)
       if (fix.success) tell(fix.data)
     })
@@ -110,7 +113,12 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
     async all(accountId) {
       if (reading.of(accountId) >= maxReading) return undefined
       const onEnd = reading.begin(accountId)
-      const answer = openLongAnswer(url + discoveryPaths.accountPlaces, authorization(accountId), onEnd)
+      const answer = openLongAnswer(
+        fetch,
+        url + discoveryPaths.accountPlaces,
+        authorization(accountId),
+        onEnd,
+      )
       const response = await answer.catch(() => undefined)
       return response && bodyOf(response)
     },

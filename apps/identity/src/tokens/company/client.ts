@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, seconds, systemClock } from '@selvedge/service-kit/clock'
 import { createGuardedFetch } from '@selvedge/service-kit/http'
+import type { Outbound } from '@selvedge/service-kit/network'
 import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from 'openid-client'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
 import type { Companies, Company } from '../../registry/people/companies.ts'
@@ -17,6 +18,7 @@ export interface CompanyClient {
 
 export interface CompanyClientParts {
   readonly clock: Clock
+  readonly network?: Outbound
   readonly keys: Pick<SigningKeys, 'sign'>
   readonly companies: Pick<Companies, 'secretOf'>
   readonly readMetadata: ReadMetadata
@@ -29,9 +31,10 @@ const timeoutSeconds = 10
 
 /** @returns (the function) rejects with an Error if the metadata of the provider cannot be used */
 export function createCompanyClient(parts: CompanyClientParts): (company: Company) => Promise<CompanyClient> {
+  const { network: outbound } = parts
   const fetches = {
-    public: createGuardedFetch({ allowsPrivate: false }),
-    private: createGuardedFetch({ allowsPrivate: true }),
+    public: createGuardedFetch({ allowsPrivate: false, outbound }),
+    private: createGuardedFetch({ allowsPrivate: true, outbound }),
   }
 
   return async (company) => {

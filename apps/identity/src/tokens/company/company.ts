@@ -1,6 +1,7 @@
 /** Company sign-in: where its parts meet. Keys and metadata are fetched by the rules for trusted issuers. */
 import type { Clock } from '@selvedge/service-kit/clock'
 import { createGuardedGet } from '@selvedge/service-kit/http'
+import type { Outbound } from '@selvedge/service-kit/network'
 import { readForeignKeySet } from '@selvedge/service-kit/tokens'
 import type { OneTime } from '../../registry/credentials/one-time.ts'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
@@ -23,6 +24,7 @@ export interface CompanyTokensParts {
   readonly oneTime: OneTime
   readonly companies: Companies
   readonly verify: RulesVerifier
+  readonly network?: Outbound
   readonly secret: Buffer
   readonly consoleUrl: () => string
 }
@@ -42,7 +44,7 @@ export function createCompanyTokens(parts: CompanyTokensParts): CompanyTokens {
       async readKeys(company) {
         const { jwks_uri: url } = await readMetadata(company)
         const { allowsPrivate } = company
-        return readForeignKeySet(await createGuardedGet({ allowsPrivate })(url)).size
+        return readForeignKeySet(await createGuardedGet({ allowsPrivate, outbound: parts.network })(url)).size
       },
     }),
   }

@@ -3,6 +3,7 @@ import { identityPaths } from '@selvedge/protocol'
 import { describeValue } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { createGuardedGet } from '@selvedge/service-kit/http'
+import type { Outbound } from '@selvedge/service-kit/network'
 import { type Shared, shareRun } from '@selvedge/service-kit/share'
 import { RecentMap } from '@selvedge/service-kit/tokens'
 import type { Company } from '../../registry/people/companies.ts'
@@ -31,9 +32,11 @@ interface Held {
 
 export function createReadMetadata({
   clock,
-  getterOf = (allowsPrivate) => createGuardedGet({ allowsPrivate }),
+  network: outbound,
+  getterOf = (allowsPrivate) => createGuardedGet({ allowsPrivate, outbound }),
 }: {
   readonly clock: Clock
+  readonly network?: Outbound
   /** For tests. */
   readonly getterOf?: (allowsPrivate: boolean) => (url: string) => Promise<unknown>
 }): ReadMetadata {

@@ -6,6 +6,7 @@ import { identityPaths } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { createGuardedGet } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
+import type { Outbound } from '@selvedge/service-kit/network'
 import { createLearnedStore, type LearnedStore } from '@selvedge/service-kit/store'
 import {
   createRemoteIssuer,
@@ -62,6 +63,7 @@ export interface IssuerKeysParts {
   readonly clock: Clock
   readonly issuerKeySets: IssuerKeySets
   readonly log: Log
+  readonly network?: Outbound
   /** For tests. @param allowsPrivate see `createGuardedGet` */
   readonly getterOf?: (allowsPrivate: boolean) => (url: string) => Promise<unknown>
   /** When keys that could not be stored are stored again; for tests. */
@@ -69,7 +71,8 @@ export interface IssuerKeysParts {
 }
 
 export function createIssuerKeys(parts: IssuerKeysParts): IssuerKeys {
-  const { clock, issuerKeySets, getterOf = (allowsPrivate) => createGuardedGet({ allowsPrivate }) } = parts
+  const { clock, issuerKeySets, network: outbound } = parts
+  const { getterOf = (allowsPrivate) => createGuardedGet({ allowsPrivate, outbound }) } = parts
   const fetches = createWorkCount('fetches')
   const { retryTimes: times } = parts
   const learned = createLearnedStore({ where: 'issuerKeys.store', ...(times && { times }) })

@@ -1,4 +1,6 @@
 /** Which issuers a service trusts: itself alone, or those that it names, by their keys and their lists. */
+
+import { createNetwork } from '@selvedge/client/node'
 import { edgeIdProfile } from '@selvedge/protocol/tokens'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { createMemoryLog, openMemoryStore } from '@selvedge/service-kit/testing'
@@ -44,7 +46,7 @@ async function open(
       ...{ role, trustedEdgeIssuers: edges, trustedTenants: tenants },
       ...{ 'revocations.interval': 3600, 'revocations.maxAge': maxAge },
     },
-    ...{ store, clock: systemClock, log: createMemoryLog() },
+    ...{ store, clock: systemClock, log: createMemoryLog(), network: createNetwork({ env: {} }) },
   })
   opened.push(trust)
   return trust

@@ -2,10 +2,13 @@
  * Which issuers this service trusts: itself by its own keys and its own registry of revocations, another identity service by its
  * published keys and its signed list of revoked tokens.
  */
+
 import { createIdentityClient } from '@selvedge/client'
+import { createNodeFetch } from '@selvedge/client/node'
 import type { Clock } from '@selvedge/service-kit/clock'
-import { getJson } from '@selvedge/service-kit/http'
+import { createGetJson } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
+import { createOutboundFetch, type Network } from '@selvedge/service-kit/network'
 import { type ListSource, openFollowedLists, type Revocable } from '@selvedge/service-kit/revocations'
 import type { SqlStore } from '@selvedge/service-kit/store'
 import {
@@ -43,6 +46,7 @@ export interface TrustParts {
   readonly store: SqlStore
   readonly clock: Clock
   readonly log: Log
+  readonly network: Network
 }
 
 interface TrustConfig {
@@ -57,7 +61,9 @@ interface TrustConfig {
 const listTimeoutMs = 60_000
 
 export async function openTrust(parts: TrustParts): Promise<Trust> {
-  const { ownIssuer, keys, config, store, clock, log } = parts
+  const { ownIssuer, keys, config, store, clock, log, network } = parts
+  const getJson = createGetJson(createOutboundFetch(network))
+  const fetch = createNodeFetch({ network })
   const trusted = [
     ...(config.role === 'cloud' ? [] : config.trustedEdgeIssuers),
     ...(config.role === 'tenant' ? [] : config.trustedTenants),
@@ -80,7 +86,7 @@ export async function openTrust(parts: TrustParts): Promise<Trust> {
       remembered: maxCached,
     })
   const sources = [...new Set(trusted)].map((issuer): ListSource => {
-    const client = createIdentityClient({ url: issuer, timeoutMs: listTimeoutMs })
+    const client = createIdentityClient({ url: issuer, timeoutMs: listTimeoutMs, fetch })
     return { issuer, fetchList: (held) => client.revocations(held) }
   })
   const foreign = () => sources.filter(({ issuer }) => issuer !== ownIssuer())

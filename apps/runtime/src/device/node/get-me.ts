@@ -20,6 +20,8 @@ export interface GetMeParts {
   readonly supports: readonly string[]
   readonly revocations: () => object
   readonly leases: { shown(): readonly object[] }
+  /** URL of the HTTP proxy without a password; undefined: no proxy. */
+  readonly proxy?: string | undefined
   /** URL of the token endpoint of this runtime. */
   readonly tokenEndpoint: () => string
 }
@@ -41,6 +43,7 @@ export function createGetMe({
   supports,
   revocations,
   leases,
+  proxy,
   tokenEndpoint,
 }: GetMeParts) {
   let address = ''
@@ -87,6 +90,7 @@ export function createGetMe({
         network: {
           identity: { url: identity.url, ...links[0] },
           discovery: { url: discovery.url, ...links[1] },
+          ...(proxy !== undefined && { proxy }),
         },
       }),
       remote: Object.freeze({ ...shared, offline, network }),

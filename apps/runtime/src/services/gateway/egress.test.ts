@@ -122,7 +122,7 @@ describe('a call of a function', () => {
       return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
     }
     const port = await listen(
-      createServer((request, response) => passOut(request, response, target, outbound, resolve)),
+      createServer((request, response) => passOut(request, response, target, outbound, { resolve })),
     )
     const sent = httpRequest({ host: '127.0.0.1', port, agent: false, headers }).end()
     const [response] = (await once(sent, 'response')) as [IncomingMessage]

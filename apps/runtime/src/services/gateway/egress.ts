@@ -10,6 +10,7 @@ import { outboundWords } from '@selvedge/protocol'
 import { createAddressSet } from '@selvedge/service-kit/address-set'
 import { guardedLookup, kindOf, type Resolve, resolveName } from '@selvedge/service-kit/addresses'
 import { allowLargeBody } from '@selvedge/service-kit/http'
+import type { Outbound } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 import { responseHeaders, withoutHopByHop } from './headers.ts'
 
@@ -19,6 +20,11 @@ const idleMs = 60_000
 const maxAnnounced = 16
 /** Statuses that an answer may have. Node passes others on as well, and refuses to send them. */
 const statuses = { min: 200, max: 599 }
+
+interface Ways {
+  readonly network?: Outbound | undefined
+  readonly resolve?: Resolve
+}
 
 /** Whether a list such as `public`, `api.example.com`, `10.0.0.5:8080`, `10.1.2.0/24:502` holds the host and port of a URL. */
 export function isListed(outbound: readonly string[], { hostname, port, protocol }: URL): boolean {
@@ -55,19 +61,19 @@ export const refuseCall = (response: ServerResponse, why: string): void => {
  *
  * @param target URL of the call
  * @param outbound the hosts that are listed
- * @param resolve for tests
+ * @param ways proxy and authorities; and, for tests, the resolver of names
  */
 export function passOut(
   request: IncomingMessage,
   response: ServerResponse,
   target: string,
   outbound: readonly string[],
-  resolve: Resolve = resolveName,
+  ways: Ways = {},
 ): void {
   request.on('error', () => undefined)
   const url = URL.parse(target)
   const problem = problemWith(url, target, outbound)
-  if (url && problem === undefined) passOn(request, response, url, resolve)
+  if (url && problem === undefined) passOn(request, response, url, ways)
   else refuseCall(response, problem ?? '')
 }
 
@@ -80,7 +86,7 @@ function problemWith(url: URL | null, target: string, outbound: readonly string[
   return `${url.host} is not listed in MCM.OUTBOUND; deploy the container with "MCM.OUTBOUND": "${[...outbound, url.host].join(',')}"`
 }
 
-function passOn(request: IncomingMessage, response: ServerResponse, url: URL, resolve: Resolve): void {
+function passOn(request: IncomingMessage, response: ServerResponse, url: URL, ways: Ways): void {
   allowLargeBody(request)
   let outgoing: ClientRequest | undefined
   const fail = safely('egress.refuse', (cause: unknown) => {
@@ -89,7 +95,7 @@ function passOn(request: IncomingMessage, response: ServerResponse, url: URL, re
     else refuseCall(response, `${url.host}: ${(cause as Error).message}`)
   })
   const pass = () => {
-    outgoing = send(request, url, resolve)
+    outgoing = send(request, url, ways)
     outgoing.on(
       'response',
       safely('egress.response', (incoming: IncomingMessage) => answer(incoming, response), fail),
@@ -111,7 +117,8 @@ function passOn(request: IncomingMessage, response: ServerResponse, url: URL, re
 }
 
 /** @throws TypeError for a method or header that Node does not send */
-function send(request: IncomingMessage, url: URL, resolve: Resolve): ClientRequest {
+function send(request: IncomingMessage, url: URL, ways: Ways): ClientRequest {
+  const { network, resolve = resolveName } = ways
   const start = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
   const host = bare(url.hostname)
   const outgoing = start({
@@ -123,7 +130,7 @@ function send(request: IncomingMessage, url: URL, resolve: Resolve): ClientReque
     method: request.method,
     headers: [...withoutHopByHop(request.rawHeaders), 'Host', url.host],
     timeout: idleMs,
-    agent: false,
+    agent: network?.agentFor(url, 'foreign') ?? false,
   })
   outgoing.on('timeout', () => outgoing.destroy(new Error(`no data for ${idleMs / 1000} s`)))
   return outgoing

@@ -11,6 +11,7 @@ import {
   readGuardedHeaders,
   sendJson,
 } from '@selvedge/service-kit/http'
+import type { Network } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 import * as z from 'zod'
 import { redirectedHeader, targetHeader } from '../engines/function/control.ts'
@@ -31,6 +32,8 @@ export interface HostSocketParts {
   readonly identityToken: (audience: string) => { token: string; expiresAt: string }
   readonly outbound: readonly string[]
   readonly gateway: Gateway
+  /** Proxy and authorities for requests to the outside. */
+  readonly network?: Network
   /** The local API. */
   readonly api: ServiceRequests
   /** Of the requests to this device, whatever answers them. */
@@ -67,7 +70,7 @@ export async function openHostSocket(
 
 /** Sends a request to where it wants to go: to the outside, to this runtime, or to another service. */
 function answerOf(parts: HostSocketParts): RequestListener {
-  const { outbound, gateway, api, limit, isOwnUrl } = parts
+  const { outbound, gateway, api, limit, isOwnUrl, network } = parts
   const own = ownPaths(parts)
   const isOwnHost = (host = '') => {
     const named = URL.parse(`http://${host}`)
@@ -78,7 +81,7 @@ function answerOf(parts: HostSocketParts): RequestListener {
     const target = request.headers[targetHeader]
     const url = typeof target === 'string' ? URL.parse(target) : undefined
     if (typeof target === 'string' && !(url && isOwnUrl(url)))
-      return passOut(request, response, target, outbound)
+      return passOut(request, response, target, outbound, { network })
     try {
       response.once('close', safely('host-socket.end', limit.begin()))
     } catch (cause) {

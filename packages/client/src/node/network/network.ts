@@ -38,6 +38,8 @@ export interface NetworkStatus {
 export interface Network {
   /** For `agent` of a request to a URL; undefined: Node's own, directly and without TLS. */
   agentFor(url: URL | string, use: Use): Agent | undefined
+  /** Whether a URL is reached through a proxy, which resolves its name. */
+  isProxied(url: URL | string): boolean
   /** A connection to a host and port by the proxy for https; undefined: it is reached directly. */
   connect(host: string, port: number, lookup?: LookupFunction): Promise<Socket> | undefined
   status(): NetworkStatus
@@ -118,6 +120,7 @@ export function createNetwork(options: NetworkOptions = {}): Network {
 
   return {
     agentFor,
+    isProxied: (url) => proxyFor(new URL(url)) !== undefined,
     connect(host, port, lookup) {
       const url = URL.parse(`https://${host.includes(':') ? `[${host}]` : host}:${port}`)
       const server = url ? proxyFor(url) : undefined

@@ -2,7 +2,7 @@
  * GET requests to a registry, and to the token and storage hosts that it names. A registry is foreign: it must not make this
  * device send requests into its own network, and no host may keep a transfer open for ever.
  */
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { type Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { RpcError } from '@selvedge/protocol'
@@ -13,6 +13,7 @@ import {
   type Resolve,
   resolveName,
 } from '@selvedge/service-kit/addresses'
+import type { Outbound } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 import { pullMs } from '../limits.ts'
 import { type Pace, paced } from '../paced.ts'
@@ -33,6 +34,8 @@ const transferLimits: TransferLimits = {
 }
 
 export interface HttpGetOptions {
+  /** Proxy and authorities. */
+  readonly outbound?: Outbound | undefined
   readonly resolve?: Resolve
   /** Hosts, with their ports, that may have an unknown certificate, or no TLS. */
   readonly insecure?: ReadonlySet<string>
@@ -69,15 +72,17 @@ export const isLoopbackHost = (host: string): boolean =>
 
 /**
  * Requests for one pull. Public addresses may be reached, and addresses of the same kind as the registry's own: a registry on
- * the local network may have its storage there, and a public one may not lead there. The registry's own name is resolved once.
+ * the local network may have its storage there, and a public one may not lead there. The registry's own name is resolved once. Behind
+ * a proxy, a name that this device cannot resolve counts as public: the proxy decides where it leads.
  *
  * @param registry host and port as in the reference
  * @throws RpcError `registry_unavailable` when the name of the registry has no address that may be reached
  */
 export async function openHttpGet(registry: string, options: HttpGetOptions = {}): Promise<HttpGet> {
-  const { resolve = resolveName, limits = transferLimits, insecure = new Set() } = options
+  const { resolve = resolveName, limits = transferLimits, insecure = new Set(), outbound } = options
   const { hostname } = new URL(`http://${registry}`)
-  const home = await findHome(hostname, resolve)
+  const isProxied = outbound?.isProxied(`https://${registry}`) ?? false
+  const home = await findHome(hostname, resolve, isProxied)
   const mayConnect = (address: string): boolean => isReachable(kindOf(address), home.kind)
   const pinned: Resolve = async (name) => (name === hostname ? home.addresses : resolve(name))
   const lookup = guardedLookup(mayConnect, pinned)
@@ -88,7 +93,8 @@ export async function openHttpGet(registry: string, options: HttpGetOptions = {}
     for (let redirects = 0; ; redirects++) {
       expectReachable(at, mayConnect, insecure)
       const rejectUnauthorized = !insecure.has(at.host)
-      const response = await send(at, { headers: sent, lookup, rejectUnauthorized }, limits, form)
+      const agent = outbound?.agentFor(at, 'foreign') ?? false
+      const response = await send(at, { headers: sent, lookup, rejectUnauthorized, agent }, limits, form)
       const { statusCode = 0 } = response
       const { location } = response.headers
       if (statusCode < 300 || statusCode >= 400 || location === undefined || form !== undefined)
@@ -116,10 +122,11 @@ interface Home {
 }
 
 /** Where the registry is. A name that has public addresses, too, is not of the local network. */
-async function findHome(hostname: string, resolve: Resolve): Promise<Home> {
+async function findHome(hostname: string, resolve: Resolve, isProxied: boolean): Promise<Home> {
   const literal = hostname.replace(/^\[|\]$/g, '')
   if (isIP(literal) !== 0) return { kind: kindOf(literal), addresses: [] }
   const found = await resolve(hostname).catch((cause: Error) => {
+    if (isProxied) return []
     throw unavailable(`https://${hostname}`, `its name has no address: ${cause.message}`, cause)
   })
   const allowed: AddressKind[] = hostname === 'localhost' ? ['loopback'] : ['public', 'private']
@@ -127,6 +134,7 @@ async function findHome(hostname: string, resolve: Resolve): Promise<Home> {
     const addresses = found.filter(({ address }) => kindOf(address) === kind)
     if (addresses.length > 0) return { kind, addresses }
   }
+  if (isProxied && found.length === 0) return { kind: 'public', addresses: [] }
   throw unavailable(
     `https://${hostname}`,
     `its name leads to ${found[0]?.address ?? 'no address'}, which is no address of a registry`,
@@ -164,6 +172,7 @@ interface SendOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly lookup: LookupFunction
   readonly rejectUnauthorized: boolean
+  readonly agent: Agent | false
 }
 
 function send(
@@ -177,7 +186,7 @@ function send(
     const ofForm = { 'Content-Type': 'application/x-www-form-urlencoded' }
     const method = form ? 'POST' : 'GET'
     const headers = { ...options.headers, ...(form && ofForm) }
-    const request = start(url, { ...options, method, headers, agent: false })
+    const request = start(url, { ...options, method, headers })
     const noAnswer = Object.assign(new Error(`no answer within ${limits.headersMs / 1000} s`), {
       code: 'ETIMEDOUT',
     })

@@ -1,5 +1,6 @@
 /** Where an image may come from: the mirrors of its registry in their order, and the registry. */
 import { RpcError } from '@selvedge/protocol'
+import type { Outbound } from '@selvedge/service-kit/network'
 import { shareResult } from '@selvedge/service-kit/share'
 import { authenticated } from './authenticated.ts'
 import { readCredentials } from './credentials.ts'
@@ -15,6 +16,8 @@ export interface SourceOptions {
   readonly mirrors?: readonly string[]
   /** Hosts of `images.insecure`. */
   readonly insecure?: readonly string[]
+  /** Proxy and authorities. */
+  readonly outbound?: Outbound | undefined
   /** For tests. */
   readonly http?: HttpGetOptions
   /** For tests. */
@@ -100,7 +103,7 @@ async function openPlace(
 ): Promise<Opened> {
   const lookup = await readCredentials(options.authFile, registry, repository)
   const insecure = new Set((options.insecure ?? []).map((each) => new URL(`https://${hostIn(each)}`).host))
-  const httpGet = await openHttpGet(registry, { ...options.http, insecure })
+  const httpGet = await openHttpGet(registry, { ...options.http, outbound: options.outbound, insecure })
   const isListed = insecure.has(new URL(`https://${registry}`).host)
   const scheme = isListed ? await findScheme(registry, httpGet) : isLoopbackHost(registry) ? 'http' : 'https'
   return {

@@ -1,0 +1,59 @@
+/** How a daemon reaches other machines: its settings, and what its parts need of them. The client library opens the connections. */
+import type { Agent } from 'node:http'
+import type { LookupFunction, Socket } from 'node:net'
+import { ConfigError } from '../config/load.ts'
+
+/** What parts that send requests need. */
+export interface Outbound {
+  /**
+   * For `agent` of a request to a URL; undefined: Node's own, directly and without TLS.
+   *
+   * @param use `foreign`: a server that a user named, so nothing of it is shown to the operator
+   */
+  agentFor(url: URL | string, use: 'service' | 'foreign'): Agent | undefined
+  /** Whether a URL is reached through a proxy, which resolves its name. */
+  isProxied(url: URL | string): boolean
+}
+
+export interface Network extends Outbound {
+  /** A connection to a host and port by the proxy; undefined: it is reached directly. */
+  connect(host: string, port: number, lookup?: LookupFunction): Promise<Socket> | undefined
+  status(): NetworkStatus
+}
+
+export interface NetworkStatus {
+  /** URL of the proxy for https, without a password; undefined: no proxy. */
+  readonly proxy: string | undefined
+  /** Why the proxy, a service or the file of authorities cannot be used; undefined: nothing is known to be wrong. */
+  readonly problem: string | undefined
+}
+
+export interface NetworkConfig {
+  readonly 'network.proxy': string
+  readonly 'network.proxyAuthFile': string
+  readonly 'network.noProxy': readonly string[]
+  readonly 'network.caFile': string
+}
+
+/** Opens what the settings describe. @throws Error with the name `NetworkSettingError` */
+export type OpenNetwork = (options: {
+  readonly proxy: string
+  readonly proxyAuthFile: string
+  readonly noProxy: readonly string[]
+  readonly caFile: string
+}) => Network
+
+/** @throws ConfigError for a setting, or a variable of the environment, that cannot be used */
+export function readNetwork(config: NetworkConfig, open: OpenNetwork): Network {
+  try {
+    return open({
+      proxy: config['network.proxy'],
+      proxyAuthFile: config['network.proxyAuthFile'],
+      noProxy: config['network.noProxy'],
+      caFile: config['network.caFile'],
+    })
+  } catch (cause) {
+    if ((cause as Error).name !== 'NetworkSettingError') throw cause
+    throw new ConfigError((cause as Error).message, { cause })
+  }
+}
