@@ -1,7 +1,8 @@
 /** What a guarded request sends, and which answers it gives back; `get-guarded-json.test.ts` has where it may go. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { Agent as HttpsAgent } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer, type LookupFunction } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createGuardedFetch, type FetchInit } from './guarded-fetch.ts'
 import { createGuardedRequest } from './guarded-request.ts'
@@ -256,4 +257,49 @@ describe('fetch', () => {
       expect(await answerOf(type, ambiguous)).toBe('answered')
     },
   )
+})
+
+describe('behind a proxy', () => {
+  /** A proxy that notes which names it would get; no connection is opened. */
+  function proxied(address: string) {
+    const names: unknown[] = []
+    const agent = new HttpsAgent()
+    agent.createConnection = (options, callback) => {
+      const { host, lookup } = options as { host: string; lookup: LookupFunction }
+      lookup(host, { all: true }, (cause) => {
+        if (!cause) names.push(host)
+        callback?.(cause ?? new Error('the proxy has it'), undefined as never)
+      })
+      return undefined
+    }
+    const outbound = { agentFor: () => agent, isProxied: () => true }
+    const resolveTo = async () => [{ address, family: 4 }]
+    const request = createGuardedRequest({ allowsPrivate: false, outbound, resolve: resolveTo })
+    return { names, get: (url: string) => messageOf(request(url, { method: 'GET', headers: {} })) }
+  }
+
+  it('a name with a public address is handed to it, and one that leads into the own network is not', async () => {
+    const open = proxied('93.184.215.14')
+    expect(await open.get('https://issuer.example/')).toBe('the proxy has it')
+    expect(open.names).toEqual(['issuer.example'])
+    const inside = proxied('10.0.0.1')
+    expect(await inside.get('https://issuer.example/')).toContain(
+      'resolves to no address that may be connected to',
+    )
+    expect(await inside.get('https://10.0.0.1/')).toContain('is an address that is not connected to')
+    expect(inside.names).toEqual([])
+  })
+
+  it('plain HTTP is for this machine, and never handed to it', async () => {
+    const url = await serve((_, response) => response.end('local'))
+    const agentFor = () => {
+      throw new Error('a proxy was asked for')
+    }
+    const request = createGuardedRequest({
+      ...{ allowsPrivate: true, resolve },
+      outbound: { agentFor, isProxied: () => true },
+    })
+    const { body } = await request(url.replace('127.0.0.1', 'issuer.example'), { method: 'GET', headers: {} })
+    expect(body.toString()).toBe('local')
+  })
 })

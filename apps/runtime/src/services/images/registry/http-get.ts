@@ -84,7 +84,8 @@ export async function openHttpGet(registry: string, options: HttpGetOptions = {}
   const isProxied = outbound?.isProxied(`https://${registry}`) ?? false
   const home = await findHome(hostname, resolve, isProxied)
   const mayConnect = (address: string): boolean => isReachable(kindOf(address), home.kind)
-  const pinned: Resolve = async (name) => (name === hostname ? home.addresses : resolve(name))
+  const pinned: Resolve = async (name) =>
+    name === hostname && home.addresses.length > 0 ? home.addresses : resolve(name)
   const lookup = guardedLookup(mayConnect, pinned)
 
   return async function get(url, headers, form) {

@@ -1,0 +1,86 @@
+/** Registries behind a proxy: which names it gets, and which never. */
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createNetwork } from '@selvedge/client/node'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { makeAuthority } from '../../../../../../tests/harness/authority.ts'
+import { type ConnectProxy, startConnectProxy } from '../../../../../../tests/harness/connect-proxy.ts'
+import { needs } from '../../../../../../tests/harness/installed.ts'
+import { openHttpGet, readText } from './http-get.ts'
+
+describe('a registry behind a proxy', needs('openssl'), () => {
+  let folder: string
+  let proxy: ConnectProxy
+  let close: () => void
+  const addresses: Record<string, string> = {
+    'public.example': '93.184.215.14',
+    'private.example': '10.0.0.7',
+    'inside.example': '192.168.1.1',
+  }
+  const resolve = async (name: string) => {
+    const address = addresses[name]
+    if (address === undefined) throw Object.assign(new Error(`no ${name}`), { code: 'ENOTFOUND' })
+    return [{ address, family: 4 }]
+  }
+  let network: ReturnType<typeof createNetwork>
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'registry-'))
+    const authority = makeAuthority(folder, 'company')
+    const server = createServer((request, response) => {
+      if (request.url === '/inside') response.writeHead(307, { location: 'https://inside.example/' }).end()
+      else response.end(`hello from ${request.headers.host}`)
+    })
+    // Names of the test are those of one certificate each.
+    for (const name of ['public.example', 'private.example', 'unknown.example'])
+      server.addContext(name, authority.issue(name))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    proxy = await startConnectProxy({ portOf: () => port })
+    network = createNetwork({ proxy: proxy.url, caFile: authority.path, env: {} })
+    close = () => {
+      proxy.close()
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+  afterEach(() => {
+    close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const get = async (registry: string, path = '/') => {
+    const httpGet = await openHttpGet(registry, { outbound: network, resolve })
+    return readText(await httpGet(`https://${registry}${path}`, {}), 1000)
+  }
+
+  it.each(['public.example', 'private.example', 'unknown.example'])(
+    '%s is reached through it',
+    async (name) => {
+      expect(await get(name)).toBe(`hello from ${name}`)
+      expect(proxy.opened).toEqual([`${name}:443`])
+    },
+  )
+
+  it.each(['public.example', 'unknown.example'])(
+    '%s cannot lead a pull into the own network through it',
+    async (name) => {
+      const pulled = get(name, '/inside')
+      await expect(pulled).rejects.toMatchObject({ reason: 'registry_unavailable' })
+      await expect(pulled).rejects.toThrow('inside.example resolves to 192.168.1.1')
+      expect(proxy.requested).toEqual([`${name}:443`])
+    },
+  )
+
+  it('a name that nothing resolves is an error without a proxy, and for a name that goes around it', async () => {
+    network = createNetwork({ proxy: proxy.url, noProxy: ['unknown.example'], env: {} })
+    await expect(get('unknown.example')).rejects.toThrow('its name has no address')
+    await expect(openHttpGet('unknown.example', { resolve })).rejects.toThrow('its name has no address')
+    expect(proxy.requested).toEqual([])
+  })
+})
