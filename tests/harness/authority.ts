@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 
 /** PEM texts of a server. */
@@ -11,7 +12,7 @@ export interface Issued {
 export interface TestAuthority {
   /** Path of its certificate. */
   readonly path: string
-  /** @param days negative: it has expired */
+  /** @param host name or address @param days negative: it has expired */
   issue(host: string, days?: number): Issued
 }
 
@@ -31,7 +32,7 @@ export function makeAuthority(folder: string, name: string): TestAuthority {
       const [request, cert, ownKey, extensions] = ['csr', 'crt', 'key', 'ext'].map((end) =>
         at(`${host}.${end}`),
       )
-      writeFileSync(extensions!, `subjectAltName=DNS:${host}`)
+      writeFileSync(extensions!, `subjectAltName=${isIP(host) === 0 ? 'DNS' : 'IP'}:${host}`)
       run('req', ...newKey, '-subj', `/CN=${host}`, '-keyout', ownKey!, '-out', request!)
       const signed = ['-in', request!, '-CA', path, '-CAkey', key, '-CAcreateserial', '-days', String(own)]
       run('x509', '-req', ...signed, '-extfile', extensions!, '-out', cert!)

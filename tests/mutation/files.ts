@@ -220,7 +220,6 @@ export const groups: readonly Group[] = [
   beside('client', 'packages/client/src', 'read-text', 'proof-key', 'send', 'function/user'),
   beside('outbound', `${kit}/network`, 'network', 'outbound-fetch'),
   beside('cli-network', `${cli}/context`, 'network'),
-  beside('network-notice', `${device}/node`, 'network-notice'),
   {
     name: 'network',
     sources: ['packages/client/src/node/network/*.ts'],

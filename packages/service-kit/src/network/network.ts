@@ -1,6 +1,5 @@
 /** How a daemon reaches other machines: its settings, and what its parts need of them. The client library opens the connections. */
 import type { Agent } from 'node:http'
-import type { LookupFunction, Socket } from 'node:net'
 import { ConfigError } from '../config/load.ts'
 
 /** What parts that send requests need. */
@@ -16,8 +15,6 @@ export interface Outbound {
 }
 
 export interface Network extends Outbound {
-  /** A connection to a host and port by the proxy; undefined: it is reached directly. */
-  connect(host: string, port: number, lookup?: LookupFunction): Promise<Socket> | undefined
   status(): NetworkStatus
 }
 

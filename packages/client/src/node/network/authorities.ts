@@ -7,14 +7,14 @@ import { shownText } from './network-failure.ts'
 /** Bytes of the file: the authorities of Debian have 220 kB. Milliseconds between two checks of it. */
 const limits = { maxBytes: 1024 * 1024, checkMs: 5000 } as const
 
-export interface Authorities {
+interface Authorities {
   /** For `tls.connect`; undefined: the authorities of Node alone. A file that cannot be used leaves those from before. */
   context(): SecureContext | undefined
   /** What is wrong with the file, with names and dates; undefined: nothing. */
   problem(): string | undefined
 }
 
-export interface AuthoritiesOptions {
+interface AuthoritiesOptions {
   /** Path of a file of certificates (PEM); empty: no file. */
   readonly path: string
   /** Unix milliseconds. */

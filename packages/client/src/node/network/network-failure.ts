@@ -1,7 +1,7 @@
 /** Why a connection through the network of a company could not be opened, with what to do about it. */
 
 /** What failed. A reason with `proxy_` is about the proxy, and one with `certificate_` about the certificate of a server. */
-export type NetworkReason =
+type NetworkReason =
   | 'proxy_unreachable'
   | 'proxy_timeout'
   | 'proxy_credentials'

@@ -153,16 +153,6 @@ describe('without TLS', () => {
     await expect(get(network, 'http://a.example', { use: 'foreign' })).rejects.toThrow(proxy.url)
     expect(network.status().problem).toContain(proxy.url)
   })
-
-  it('a connection to a port is opened through the proxy, too', async () => {
-    const proxy = await proxyTo(await serve())
-    const network = createNetwork({ proxy: proxy.url, env: {}, noProxy: ['direct.example'] })
-    const socket = await network.connect('mqtt.example', 8883)
-    socket?.destroy()
-    expect(proxy.opened).toEqual(['mqtt.example:8883'])
-    expect(network.connect('direct.example', 8883)).toBeUndefined()
-    expect(network.connect('127.0.0.1', 8883)).toBeUndefined()
-  })
 })
 
 describe('with TLS', needs('openssl'), () => {

@@ -40,8 +40,6 @@ export interface Network {
   agentFor(url: URL | string, use: Use): Agent | undefined
   /** Whether a URL is reached through a proxy, which resolves its name. */
   isProxied(url: URL | string): boolean
-  /** A connection to a host and port by the proxy for https; undefined: it is reached directly. */
-  connect(host: string, port: number, lookup?: LookupFunction): Promise<Socket> | undefined
   status(): NetworkStatus
 }
 
@@ -121,11 +119,6 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   return {
     agentFor,
     isProxied: (url) => proxyFor(new URL(url)) !== undefined,
-    connect(host, port, lookup) {
-      const url = URL.parse(`https://${host.includes(':') ? `[${host}]` : host}:${port}`)
-      const server = url ? proxyFor(url) : undefined
-      return server && tunnel(server, { host, port, ...(lookup && { lookup }) })
-    },
     status: () => ({
       proxy: proxyFor(new URL('https://host.invalid'))?.url.origin,
       problem: notes.problem() ?? authorities.problem(),

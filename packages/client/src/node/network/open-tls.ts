@@ -7,9 +7,9 @@ import { NetworkFailure, shownText } from './network-failure.ts'
 const tls = () => process.getBuiltinModule('node:tls')
 
 /** Milliseconds until a connection must be encrypted. */
-export const tlsTimeoutMs = 15_000
+const tlsTimeoutMs = 15_000
 
-export interface TlsTarget {
+interface TlsTarget {
   /** Name or address, without brackets. */
   readonly host: string
   readonly port: number

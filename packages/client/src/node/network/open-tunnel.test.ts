@@ -119,6 +119,12 @@ describe('a proxy is refused, with its address and the next step, if it', () => 
     await expect(opening).rejects.not.toThrow(/secret|bWU6c2VjcmV0/)
   })
 
+  it('refuses the password with 401, as tinyproxy does', async () => {
+    const opening = open(say('HTTP/1.1 401 X\r\n\r\n'), { credentials: 'me:secret' })
+    await expect(opening).rejects.toMatchObject({ reason: 'proxy_credentials' })
+    await expect(opening).rejects.toThrow('refused the user name or the password (HTTP 401)')
+  })
+
   it('has other sign-in methods only', async () => {
     const opening = open(
       say('HTTP/1.1 407 X\r\nProxy-Authenticate: Negotiate\r\nProxy-Authenticate: NTLM\r\n\r\n'),

@@ -9,7 +9,7 @@ import { NetworkFailure } from './network-failure.ts'
 import { openTls } from './open-tls.ts'
 
 /** Milliseconds from the first packet to the answer of the proxy. */
-export const tunnelTimeoutMs = 15_000
+const tunnelTimeoutMs = 15_000
 
 export interface TunnelTarget {
   readonly proxy: URL
@@ -122,10 +122,11 @@ function ask(socket: Socket, target: TunnelTarget, deadline: number): Promise<Pr
 
 /** @throws NetworkFailure unless the proxy has opened the tunnel */
 function expectTunnel(answer: ProxyAnswer, { proxy, host, port, credentials }: TunnelTarget): void {
-  const { status, contentType, schemes, extraBytes } = answer
+  const { status, contentType, extraBytes } = answer
   const { origin } = proxy
-  if (status === 407)
-    throw new NetworkFailure('proxy_credentials', passwordProblem(origin, credentials, schemes))
+  // tinyproxy answers 401 to a wrong password.
+  if (status === 407 || status === 401)
+    throw new NetworkFailure('proxy_credentials', passwordProblem(answer, origin, credentials))
   if (status === 511 || (status >= 300 && status < 400) || (status < 300 && contentType.includes('html')))
     throw new NetworkFailure(
       'proxy_sign_in_page',
@@ -147,13 +148,13 @@ function expectTunnel(answer: ProxyAnswer, { proxy, host, port, credentials }: T
 }
 
 function passwordProblem(
+  { status, schemes }: ProxyAnswer,
   origin: string,
   credentials: string | undefined,
-  schemes: readonly string[],
 ): string {
   if (schemes.length > 0 && !schemes.includes('basic'))
     return `the proxy ${origin} accepts only the sign-in methods ${schemes.join(', ')}, and Selvedge has only Basic: ask who runs it for an exception for this device`
   if (credentials === undefined)
-    return `the proxy ${origin} needs a user name and a password (HTTP 407): put user:password into the file of network.proxyAuthFile`
-  return `the proxy ${origin} refused the user name or the password (HTTP 407): check the file of network.proxyAuthFile, or the environment variable`
+    return `the proxy ${origin} needs a user name and a password (HTTP ${status}): put user:password into the file of network.proxyAuthFile`
+  return `the proxy ${origin} refused the user name or the password (HTTP ${status}): check the file of network.proxyAuthFile, or the environment variable`
 }
