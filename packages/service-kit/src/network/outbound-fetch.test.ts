@@ -67,7 +67,7 @@ describe.each([
   })
 })
 
-it('an answer without a body has none', async () => {
+it('an answer with status 204 has an empty body', async () => {
   const url = await serve((_, response) => response.writeHead(204).end())
   expect(await (await get(url)).text()).toBe('')
 })

@@ -77,7 +77,7 @@ describe('a registry behind a proxy', needs('openssl'), () => {
     },
   )
 
-  it('a name that nothing resolves is an error without a proxy, and for a name that goes around it', async () => {
+  it('a name that nothing resolves is an error without a proxy, and for a name of noProxy', async () => {
     network = createNetwork({ proxy: proxy.url, noProxy: ['unknown.example'], env: {} })
     await expect(get('unknown.example')).rejects.toThrow('its name has no address')
     await expect(openHttpGet('unknown.example', { resolve })).rejects.toThrow('its name has no address')
