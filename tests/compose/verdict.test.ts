@@ -55,6 +55,9 @@ describe('both accept', () => {
     'init: false',
     'hostname: other',
     'restart: unless-stopped',
+    'restart: "no"',
+    'restart: on-failure:3',
+    'restart: on-failure:3\n    ports: ["80:80", "1883:1883"]',
     'cap_drop: [ALL]',
     'cap_drop: [NET_RAW]\n    cap_add: [CHOWN]',
     'read_only: true',
@@ -70,10 +73,27 @@ describe('both accept', () => {
   })
 })
 
+it.each(['', ', restart: "no"', ', restart: on-failure'])(
+  'a service that others wait for until it has completed runs once, with %j',
+  async (restart) => {
+    const services = `  a: { image: x${restart} }\n  b:\n    image: x\n    depends_on:\n      a:\n        condition: service_completed_successfully\n`
+    expect(await verdicts(services)).toEqual({ check: [], deploy: undefined })
+  },
+)
+
 describe('both refuse, the check with the line', () => {
   it.each<[string, string, string]>([
-    ['restart: on-failure', one('restart: on-failure'), '5 services.web.restart: "on-failure" is not'],
-    ['restart: no', one('restart: "no"'), '5 services.web.restart: '],
+    [
+      'a path for what runs once',
+      one('ports: ["80:80"]\n    restart: "no"'),
+      '5 services.web.ports: With the restart "no" it runs once, and serves nothing',
+    ],
+    ['a port for what runs once', one('restart: "no"\n    ports: ["1883:1883"]'), '6 services.web.ports'],
+    [
+      'a wait for the health of what runs once',
+      `  a: { image: x, restart: "no" }\n  b:\n    image: x\n    depends_on:\n      a:\n        condition: service_healthy\n`,
+      'services.b.depends_on.a: b waits until a is healthy, which runs once',
+    ],
     [
       'a config',
       `${one('configs: [c]')}configs: { c: { content: x } }\n`,
@@ -86,8 +106,8 @@ describe('both refuse, the check with the line', () => {
       '6 services.b.volumes[1]: The volume "data" is of a, too',
     ],
     [
-      'a wait for completion',
-      `  a: { image: x }\n  b:\n    image: x\n    depends_on:\n      a:\n        condition: service_completed_successfully\n`,
+      'a wait for the completion of a service',
+      `  a: { image: x, restart: always }\n  b:\n    image: x\n    depends_on:\n      a:\n        condition: service_completed_successfully\n`,
       'services.b.depends_on.a: b waits until a has completed',
     ],
     [

@@ -6,6 +6,7 @@ import { type AppPlan, type AppService, RpcError } from '@selvedge/protocol'
 import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { createApps } from '../../apps/runtime/src/services/apps/apps.ts'
+import { completionOf } from '../../apps/runtime/src/services/apps/completions.ts'
 import { appOf, memberNames } from '../../apps/runtime/src/services/apps/member-names.ts'
 import { recoverApps } from '../../apps/runtime/src/services/apps/recovery.ts'
 import { openStoredApps } from '../../apps/runtime/src/services/apps/stored-apps.ts'
@@ -105,6 +106,8 @@ interface Seen {
   missingForNames: string | undefined
   /** Called while an instance starts. */
   whileStarting: (plan: Plan) => Promise<unknown>
+  /** How an instance exits as soon as it has started, by the name of its container. */
+  readonly exits: Map<string, () => Ending>
   /** Ends an instance that runs, by its entry in `running`. */
   readonly end: Map<string, (ending: Ending) => void>
   /** Called around each write of a document. */
@@ -125,10 +128,13 @@ function createEngine(seen: Seen): Engine {
         const at = seen.running.indexOf(entry)
         if (at >= 0) seen.running.splice(at, 1)
       }
-      seen.end.set(entry, (ending) => {
+      const end = (ending: Ending) => {
         leave()
         ended.resolve(ending)
-      })
+      }
+      seen.end.set(entry, end)
+      const exit = seen.exits.get(nameOf(started.key))
+      if (exit) end(exit())
       return {
         upstream: { host: '127.0.0.1', port: 1 },
         isolation: [],
@@ -194,6 +200,7 @@ const createDeviceContainers = (
     hold: createContentInUse(() => undefined).hold,
     appNameOf: (key) => appOf(stored.value, key)?.name,
     namesOf: (key) => memberNames(() => stored.value, key),
+    completionOf: (key, revision) => completionOf(stored.value, key, revision),
     grants: { expect: () => undefined },
     storage: { remove: async () => undefined, close: async () => undefined } as never,
     info: () => ({}) as never,
@@ -225,6 +232,7 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     removed: [],
     missingForNames: undefined,
     whileStarting: async () => undefined,
+    exits: new Map(),
     end: new Map(),
     aroundWrite: (write) => write(),
   }

@@ -159,6 +159,88 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
     expect(await services.runtime().getSecrets(token)).toEqual([])
   })
 
+  describe('with a member that runs once', () => {
+    const token = () => ({ edgeAccessToken: services.token })
+    /** Members that wait for one that runs a script of the shell. */
+    const deployTask = (commands: string, env: Record<string, string> = {}) =>
+      services.runtime().deployApp({
+        ...token(),
+        plan: {
+          name: 'shop',
+          services: [
+            member('db', { VERSION: '1' }),
+            {
+              ...member('task', {
+                'MCM.COMMAND': JSON.stringify(['/bin/busybox', 'sh', '-c', commands]),
+                ...env,
+              }),
+              dependsOn: [{ service: 'db', condition: 'healthy', isRequired: true }],
+              restart: 'no',
+            },
+            {
+              ...member('after', { VERSION: '1' }),
+              dependsOn: [{ service: 'task', condition: 'completed', isRequired: true }],
+            },
+          ],
+          networks: [{ name: 'default', isInternal: false }],
+          ...{ volumes: [], secrets: [], configs: [] },
+        },
+      })
+    const states = async () => {
+      const apps = await services.runtime().getApps(token())
+      const app = apps.find(({ name }) => name === 'shop')
+      return app?.members.map(({ container }) => [container?.state, container?.completed?.exitCode])
+    }
+    const completed = [
+      ['running', undefined],
+      ['completed', 0],
+      ['running', undefined],
+    ]
+    const outputOf = async (id: string) => {
+      const { lines } = await services.runtime().getContainerLogs({ ...token(), id, tail: 50 })
+      return lines.flatMap(({ stream, text }) => (stream === 'stdout' ? [text] : []))
+    }
+
+    it('runs it to its end, on the network of the app, before those that wait for it start', async () => {
+      const others = names().length
+      const { members } = await deployTask(`/bin/busybox wget -q -O - http://db:8080/${page}; echo complete`)
+      expect(await states()).toEqual(completed)
+      expect(names().length).toBe(others + 2)
+      const task = members.find(({ service }) => service === 'task')!.container!
+      expect([task.basePath, await outputOf(task.id)]).toEqual(['', ['version 1', 'complete']])
+    })
+
+    it('does not run it again when the runtime restarts', async () => {
+      const before = names().toSorted()
+      await services.restart()
+      await expect.poll(states).toEqual(completed)
+      expect(names().toSorted()).toEqual(before)
+    })
+
+    it.each<[string, string, Record<string, string>, string]>([
+      ['exits with another code', 'echo no table; exit 3', {}, 'exit code 3'],
+      [
+        'never exits',
+        'exec /bin/busybox sleep 3600',
+        { 'MCM.HEALTH_SEC': '1', 'MCM.STOP_SEC': '1' },
+        'did not exit within 1 s',
+      ],
+    ])('rolls the app back if it %s', async (_, commands, env, expected) => {
+      const before = names().toSorted()
+      await expect(deployTask(commands, env)).rejects.toMatchObject({
+        reason: 'container_failed',
+        message: expect.stringContaining(expected),
+      })
+      expect(await states()).toEqual(completed)
+      await expect.poll(() => names().toSorted()).toEqual(before)
+    })
+
+    it('removes it with the app', async () => {
+      await services.runtime().removeApp({ ...token(), name: 'shop' })
+      expect(await states()).toBeUndefined()
+    })
+  })
+
   it('is removed with all its containers', async () => {
     await services.runtime().removeApp({ edgeAccessToken: services.token, name: 'pair' })
     expect(await services.runtime().getApps({ edgeAccessToken: services.token })).toEqual([])

@@ -9,7 +9,7 @@ import {
   appServicePattern,
 } from '@selvedge/protocol'
 import { fileKeys } from './app-keys.ts'
-import { type At, itemsOf, type Member, membersOf, problem, textOf } from './at.ts'
+import { type At, itemsOf, type Member, membersOf, note, problem, textOf } from './at.ts'
 import { extendService } from './extend.ts'
 import { choosePaths } from './gateway.ts'
 import { composeLimits } from './limits.ts'
@@ -51,6 +51,7 @@ export async function readApp(
     return draft
   })
   const ordered = orderServices(drafts, members.inactive)
+  chooseRestarts(drafts)
   const paths = choosePaths(name, drafts)
   const ports: UsedPorts = new Map()
   const finished = drafts.map((draft) =>
@@ -172,6 +173,29 @@ function isActive(member: Member, chosen: readonly string[]): boolean {
     chosen.includes('*') ||
     names.some((each) => each !== undefined && chosen.includes(each))
   )
+}
+
+/**
+ * Without `restart`, a service that others wait for until it has completed runs once: in Compose, every service without it does. One that
+ * publishes a port, and is to start again after a failure, serves until it is stopped.
+ */
+function chooseRestarts(drafts: readonly Draft[]): void {
+  const awaited = new Set(
+    drafts.flatMap(({ dependsOn }) =>
+      dependsOn.filter(({ condition }) => condition === 'completed').map(({ service }) => service),
+    ),
+  )
+  for (const draft of drafts) {
+    if (awaited.has(draft.name)) draft.restart ??= 'no'
+    else if (draft.restart === 'on-failure' && draft.ports.length > 0) {
+      const tree = memberOf(draft.at.tree, 'restart')
+      draft.restart = 'always'
+      note(
+        tree ? { tree, path: `${draft.at.path}.restart`, report: draft.at.report } : draft.at,
+        'It publishes a port, so it does not run once: it is started again whenever it exits, also with exit code 0.',
+      )
+    }
+  }
 }
 
 /** Whether the service is only on networks without a way out. */

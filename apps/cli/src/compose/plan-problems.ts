@@ -10,6 +10,7 @@ const keys: Readonly<Record<string, string>> = {
   platform: 'platform',
   hostname: 'hostname',
   restart: 'restart',
+  isBehindGateway: 'ports',
   addCapabilities: 'cap_add',
   dropCapabilities: 'cap_drop',
   networks: 'networks',

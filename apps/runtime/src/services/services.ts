@@ -17,6 +17,7 @@ import type { Device } from '../device/device.ts'
 import type { EngineSummary } from '../device/presence.ts'
 import { signalling } from '../device/signals.ts'
 import { type Apps, createApps } from './apps/apps.ts'
+import { completionOf } from './apps/completions.ts'
 import { appOf, memberNames } from './apps/member-names.ts'
 import { recoverApps } from './apps/recovery.ts'
 import { type AppStore, openStoredApps } from './apps/stored-apps.ts'
@@ -115,6 +116,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     ...{ store, heldPaths, secrets, engines, clock, log, accountId, ports, schedules, onChange, onFailed },
     appNameOf: (key) => appOf(storedApps.value, key)?.name,
     namesOf: (key) => memberNames(() => storedApps.value, key),
+    completionOf: (key, revision) => completionOf(storedApps.value, key, revision),
     grants: createGrants(config),
     storage: createContainerStorage(join(folder, 'storage.db')),
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),

@@ -44,7 +44,7 @@ const target = z.string().max(200).regex(targetPattern)
 
 /** What a service waits for before it starts. */
 export const appConditions = ['started', 'healthy', 'completed'] as const
-/** When a member that exited is started again. */
+/** When a member that exited is started again. `no` and `on-failure`: it runs once, and has to exit with 0 before the app serves. */
 export const appRestarts = ['always', 'on-failure', 'no'] as const
 /** When an image is fetched: if the device does not have it, at each deployment, or never. */
 export const appPulls = ['missing', 'always', 'never'] as const
@@ -82,8 +82,12 @@ const appService = z.strictObject({
       'Settings (`MCM.…`) and own variables, as of `deployContainer`; without `MCM.VOLUMES` and `MCM.SECRETS`',
     ),
   dependsOn: z.array(dependency).max(appPlanLimits.services),
-  restart: z.enum(appRestarts),
-  maxRestarts: z.number().int().min(1).max(1000).nullable().describe('Of `on-failure`; null: any number'),
+  restart: z
+    .enum(appRestarts)
+    .describe(
+      '`always` for a service; `no` or `on-failure` for a member that runs once: it has to exit with 0 before those after it start, and does not start again',
+    ),
+  maxRestarts: z.number().int().min(1).max(1000).nullable().describe('Of `on-failure`; null: 5'),
   needsInit: z.boolean().describe('Whether a small init is its first process, which ends orphans'),
   addCapabilities: z
     .array(z.string().regex(/^[A-Z_]{3,32}$/))

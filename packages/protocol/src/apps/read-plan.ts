@@ -28,6 +28,8 @@ export interface ReadMember {
   readonly dependsOn: readonly string[]
   /** Names of volumes, which are data of the container. */
   readonly volumes: readonly string[]
+  /** How often it is started again after a failure, if it runs once; null for a service. */
+  readonly retries: number | null
 }
 
 export interface ReadPlan {
@@ -53,6 +55,8 @@ interface Context extends PlanReaderOptions {
   readonly add: AddProblem
   /** Services that are before the present one. */
   readonly known: Set<string>
+  /** Of the services of the plan. */
+  readonly restarts: ReadonlyMap<string, AppService['restart']>
   /** Service of each named volume. */
   readonly volumes: Map<string, string>
   /** Service of each path of the gateway, and of each port of the device. */
@@ -74,6 +78,7 @@ export function readAppPlan(plan: AppPlan, options: PlanReaderOptions): ReadPlan
     plan,
     add: (path, why, hint) => void problems.push({ path, why, hint }),
     known: new Set(),
+    restarts: new Map(plan.services.map(({ name, restart }) => [name, restart])),
     volumes: new Map(),
     paths: new Map(),
     ports: new Map(),
@@ -137,6 +142,7 @@ function checkSize({ plan, add }: Context): void {
 
 function readMember(context: Context, service: AppService, path: AppProblem['path']): ReadMember {
   checkSupported(context, service, path)
+  checkOnce(context, service, path)
   checkOrder(context, service, path)
   checkNetworks(context, service, path)
   checkEnv(context, service, path)
@@ -150,12 +156,42 @@ function readMember(context: Context, service: AppService, path: AppProblem['pat
     spec: {
       name: appContainerName(context.plan.name, service.name),
       image: service.image,
-      env: { ...service.env, ...parts },
+      env: { ...(isOnce(service) && onceSettings), ...service.env, ...parts },
     },
     networks: service.networks,
     dependsOn: [...new Set(service.dependsOn.map((each) => each.service))],
     volumes: service.volumes.flatMap(({ volume }) => (volume === null ? [] : [volume])),
+    retries: retriesOf(service),
   }
+}
+
+/** Whether a service runs to its end once, while the app is deployed. */
+const isOnce = ({ restart }: Pick<AppService, 'restart'>): boolean => restart !== 'always'
+
+/** Restarts of `on-failure` without a number of its own. */
+const defaultRetries = 5
+
+function retriesOf(service: Pick<AppService, 'restart' | 'maxRestarts'>): number | null {
+  if (!isOnce(service)) return null
+  return service.restart === 'no' ? 0 : (service.maxRestarts ?? defaultRetries)
+}
+
+/** Settings of a service that runs once, which its plan may change: it listens on no port, and has ten minutes to complete. */
+const onceSettings = { 'MCM.READY': 'none', 'MCM.HEALTH_SEC': '600' } as const
+
+/** Settings of what serves others. */
+const servingSettings = ['MCM.PORTS', 'MCM.HEALTH_PATH', 'MCM.CRON'] as const
+
+function checkOnce({ add }: Context, service: AppService, path: AppProblem['path']): void {
+  if (!isOnce(service)) return
+  const { name, restart, env, isBehindGateway } = service
+  const why = `${name}: with the restart ${JSON.stringify(restart)} it runs once, and serves nothing`
+  const hint = 'Write "always" (in a Compose file: unless-stopped) if it serves others; else remove this.'
+  if (isBehindGateway) add([...path, 'isBehindGateway'], why, hint)
+  for (const setting of servingSettings)
+    if (Object.hasOwn(env, setting) && env[setting] !== '') add([...path, 'env', setting], why, hint)
+  if (Object.hasOwn(env, 'MCM.READY') && env['MCM.READY'] !== 'none')
+    add([...path, 'env', 'MCM.READY'], why, hint)
 }
 
 const noConfigsHint = 'Put the file into the image, or use a secret.'
@@ -165,18 +201,12 @@ function checkSupported(
   service: AppService,
   path: AppProblem['path'],
 ): void {
-  const { name, platform, restart, configs, addCapabilities } = service
+  const { name, platform, configs, addCapabilities } = service
   if (platform !== null && own !== undefined && !isPlatform(platform, own))
     add(
       [...path, 'platform'],
       `${name}: the platform of the device is ${own}, not ${platform}`,
       'Leave it out: the device chooses the image of its own platform.',
-    )
-  if (restart !== 'always')
-    add(
-      [...path, 'restart'],
-      `${name}: ${JSON.stringify(restart)} is not possible yet; a service that exits is always started again`,
-      'Write "always", or run it once as a container of its own.',
     )
   for (const [at] of configs.entries())
     add([...path, 'configs', at], `${name}: files of an app are not possible yet`, noConfigsHint)
@@ -196,17 +226,24 @@ function isPlatform(wanted: string, own: string): boolean {
 }
 
 function checkOrder(
-  { add, known }: Context,
+  { add, known, restarts }: Context,
   { name, dependsOn }: AppService,
   path: AppProblem['path'],
 ): void {
   for (const [at, { service, condition, isRequired }] of dependsOn.entries()) {
     const where = [...path, 'dependsOn', at]
-    if (condition === 'completed')
+    const restart = restarts.get(service)
+    if (condition === 'completed' && restart === 'always')
       add(
         where,
-        `${name} waits until ${service} has completed; services run until they are stopped`,
-        'Let the program wait by itself, or deploy the other one as a single container before.',
+        `${name} waits until ${service} has completed, which is always started again`,
+        `Write the restart "no" or "on-failure" for ${service}, or wait until it is started or healthy.`,
+      )
+    if (condition === 'healthy' && restart !== undefined && restart !== 'always')
+      add(
+        where,
+        `${name} waits until ${service} is healthy, which runs once and has exited then`,
+        'Wait until it has completed (in a Compose file: service_completed_successfully).',
       )
     if (!known.has(service) && isRequired)
       add(

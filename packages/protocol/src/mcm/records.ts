@@ -19,6 +19,11 @@ export const imageRecord = z.object({
 
 export type ImageRecord = z.infer<typeof imageRecord>
 
+const completion = z.object({
+  exitCode: z.number().int(),
+  at: isoTime,
+})
+
 export const containerRecord = z.object({
   id: z.string().describe('`<clientId>-<name>`'),
   clientId: z.string().describe('Project that deployed it'),
@@ -36,6 +41,9 @@ export const containerRecord = z.object({
     .enum(['healthy', 'unhealthy', 'unknown'])
     .describe('`unknown` where there is no health path, or it does not run'),
   reason: z.string().nullable().describe('Why it is in this state, or the result of the last deployment'),
+  completed: completion
+    .optional()
+    .describe('How a member of an app that runs once has completed; absent for every other container'),
   restarts: z.number().int().describe('How often it was restarted after it exited by itself'),
   startedAt: isoTime.nullable(),
   memory: z.number().int().nullable().describe('Bytes; null if it is not running'),

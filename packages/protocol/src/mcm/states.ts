@@ -11,6 +11,10 @@ const states = {
   running: { meaning: 'an instance answers requests', isServing: true },
   paused: { meaning: 'no instance runs; the next request starts one and waits for it', isServing: true },
   stopped: { meaning: 'its owner stopped it; it stays stopped over restarts', isServing: false },
+  completed: {
+    meaning: 'it ran once to its end, with exit code 0; it does not start again',
+    isServing: false,
+  },
   failed: { meaning: 'it exited six times in a row; start it or deploy it again', isServing: false },
   removing: { meaning: 'it is being removed', isServing: false },
 } as const satisfies Record<string, StateDescription>

@@ -30,7 +30,7 @@ export const deployApp = method({
   name: 'deployApp',
   summary: 'Runs several containers as one app, or replaces a running app with a new version.',
   description:
-    'Every member is checked before the first one starts. Members that changed start in the order of the plan, each when those before it are healthy. All of them serve from one moment on: if one fails, the former version of the app continues. Images, and secrets without a value in the call, have to be on the device before. Values of the call are of no use to the former version, and are removed if the deployment fails. Members that are not in the plan any more are removed with their data.',
+    'Every member is checked before the first one starts. Members that changed start in the order of the plan, each when those before it are healthy, or have completed if they run once. All of them serve from one moment on: if one fails, the former version of the app continues. Images, and secrets without a value in the call, have to be on the device before. Values of the call are of no use to the former version, and are removed if the deployment fails. Members that are not in the plan any more are removed with their data.',
   params: [
     edgeAccessToken,
     param(
@@ -73,7 +73,7 @@ const name = param('name', z.string().regex(appNamePattern), 'the name of an app
 export const startApp = method({
   name: 'startApp',
   summary: 'Starts the containers of an app that do not run, in the order of their dependencies.',
-  description: 'If one fails, those that were started stop again.',
+  description: 'What ran once does not start again. If one fails, those that were started stop again.',
   params: [edgeAccessToken, name],
   result: appRecord,
   reasons: [...reasons, 'busy'],

@@ -67,7 +67,7 @@ export const startContainer = method({
   summary: 'Starts a container that was stopped or has failed.',
   params: [edgeAccessToken, id],
   result: containerRecord,
-  reasons: [...reasons, 'busy'],
+  reasons: [...reasons, 'conflict', 'busy'],
   access,
   fromServices: 'MCM.MANAGE',
   timeoutMs: 660_000,

@@ -146,11 +146,19 @@ it('shows members with their state and path', () => {
   const members = [
     { service: 'web', container },
     { service: 'db', container: null },
+    {
+      service: 'migrate',
+      container: {
+        ...{ state: 'completed', basePath: '', name: 'shop-migrate' },
+        completed: { exitCode: 0, at: '2026-01-01T03:00:00.000Z' },
+      },
+    },
   ]
   expect(describeApp({ id: 'c-shop', revision: 2, members } as unknown as AppRecord).split('\n')).toEqual([
     'deployed c-shop, revision 2:',
     '  web: running, at /c/shop',
     '  db: missing',
+    '  migrate: completed with exit code 0 at 2026-01-01T03:00:00.000Z',
     'its state  selvedge app list',
     'its logs   selvedge logs shop-web',
   ])

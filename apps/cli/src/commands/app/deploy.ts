@@ -7,6 +7,7 @@ import type { Context } from '../../context/context.ts'
 import { exitCodes, UsageError } from '../../failure.ts'
 import { spinning } from '../../output/spinner.ts'
 import { pullImage } from '../image/pull.ts'
+import { memberState } from './member-state.ts'
 
 export interface ComposeChoice {
   /** Compose file. */
@@ -110,7 +111,7 @@ export const describeApp = ({ id, revision, members }: AppRecord): string =>
     `deployed ${id}, revision ${revision}:`,
     ...members.map(({ service, container }) => {
       const path = container?.basePath ? `, at ${container.basePath}` : ''
-      return `  ${service}: ${container?.state ?? 'missing'}${path}`
+      return `  ${service}: ${memberState(container)}${path}`
     }),
     `its state  selvedge app list`,
     `its logs   selvedge logs ${members[0]?.container?.name ?? '<container>'}`,

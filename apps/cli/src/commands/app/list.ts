@@ -3,11 +3,14 @@ import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { explainEmpty } from '../../context/service-access.ts'
 import { formatHuman } from '../../output/human.ts'
+import { memberState } from './member-state.ts'
 
 /** @returns such as `2 of 3 run` */
 const stateOf = ({ members }: AppRecord): string => {
-  const running = members.filter(({ container }) => container?.state === 'running').length
-  return `${running} of ${members.length} run`
+  const count = (state: string) => members.filter(({ container }) => container?.state === state).length
+  const completed = count('completed')
+  const running = `${count('running')} of ${members.length - completed} run`
+  return completed === 0 ? running : `${running}, ${completed} completed`
 }
 
 export const appList = command({
@@ -27,7 +30,7 @@ export const appList = command({
         revision: app.revision,
         state: stateOf(app),
         members: app.members
-          .map(({ service, container }) => `${service}: ${container?.state ?? 'missing'}`)
+          .map(({ service, container }) => `${service}: ${memberState(container)}`)
           .join(', '),
         deployed: app.deployedAt,
         note: app.note,

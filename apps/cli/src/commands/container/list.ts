@@ -54,7 +54,19 @@ export const containerList = command({
   human: (containers) =>
     formatHuman(
       containers.map(
-        ({ id, state, uptime: up, memory, restarts, basePath, health, reason, ports, schedule }) => ({
+        ({
+          id,
+          state,
+          uptime: up,
+          memory,
+          restarts,
+          basePath,
+          health,
+          reason,
+          ports,
+          schedule,
+          completed,
+        }) => ({
           id,
           state: health === 'unhealthy' ? `${state}, unhealthy` : state,
           uptime: up,
@@ -63,7 +75,13 @@ export const containerList = command({
           path: basePath,
           ...(containers.some((each) => each.ports) && { ports: portsText(ports ?? []) }),
           ...(containers.some((each) => each.schedule) && { 'next time': timesText(schedule) }),
-          reason: reason ?? (state === 'running' ? null : describeState(state).meaning),
+          reason:
+            reason ??
+            (completed
+              ? `exit code ${completed.exitCode} at ${completed.at}`
+              : state === 'running'
+                ? null
+                : describeState(state).meaning),
         }),
       ),
     ),

@@ -26,7 +26,8 @@ export interface Draft {
   pull: AppService['pull']
   platform: string | null
   hostname: string | null
-  restart: AppService['restart']
+  /** Undefined if the file has no such key. */
+  restart: AppService['restart'] | undefined
   maxRestarts: number | null
   needsInit: boolean
   entrypoint: { readonly words: readonly string[]; readonly at: At } | undefined
@@ -73,7 +74,7 @@ export const createDraft = (name: string, at: At): Draft => ({
   pull: 'missing',
   platform: null,
   hostname: null,
-  restart: 'always',
+  restart: undefined,
   maxRestarts: null,
   needsInit: false,
   entrypoint: undefined,

@@ -59,7 +59,7 @@ function planOf(draft: Draft, image: string, isBehindGateway: boolean): AppServi
       condition,
       isRequired,
     })),
-    restart: draft.restart,
+    restart: draft.restart ?? 'always',
     maxRestarts: draft.restart === 'on-failure' ? draft.maxRestarts : null,
     needsInit: draft.needsInit,
     addCapabilities: [...draft.addCapabilities],

@@ -86,7 +86,10 @@ export const programKeys: Keys = {
     const text = textOf(at, 'a path such as /srv/app')
     if (text !== undefined) setSetting(draft, 'MCM.WORKDIR', text, at)
   }),
-  restart: used('nothing for `always` and `unless-stopped`; others are refused', readRestart),
+  restart: used(
+    'nothing for `always` and `unless-stopped`; with `no`, and with `on-failure` and no port, the service runs once while the app is deployed',
+    readRestart,
+  ),
   init: used('nothing: a small init is the first process of every container', (draft, at) => {
     draft.needsInit = flagOf(at) ?? false
   }),

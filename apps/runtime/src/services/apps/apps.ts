@@ -6,11 +6,13 @@ import { type AppPlan, type AppRecord, appContainerName, appSecretName, RpcError
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Containers } from '../containers/containers.ts'
 import { findImage } from '../containers/requirements.ts'
+import type { NamedCompletion } from '../containers/together.ts'
 import type { DeploymentStore, Deployments } from '../deployments/deployments.ts'
 import { idOf, isKeyOf, isOwnedBy, keyOf, type Owner } from '../deployments/ownership.ts'
 import type { OwnedName, Secrets } from '../secrets/secrets.ts'
 import { createTurns } from '../turns.ts'
 import { type AppSecretValues, secretNamesOf, setValues } from './app-secret-values.ts'
+import { carriedOver } from './completions.ts'
 import { appOf, haveCommon, memberKey } from './member-names.ts'
 import { type Member, readMembers } from './members.ts'
 import { appOfSecret, isOfRelease } from './recovery.ts'
@@ -110,6 +112,24 @@ export function createApps(parts: AppParts): Apps {
         )
     },
   }
+}
+
+/** The deployment that is under way, with members of it that ran once. */
+function withCompletions(
+  value: StoredApps,
+  key: string,
+  completions: readonly NamedCompletion[],
+): StoredApps {
+  const app = value[key]
+  if (!app?.next) return value
+  const { release } = app.next
+  const completed = completions.flatMap(({ name, ...rest }) =>
+    release.members
+      .filter(({ service }) => appContainerName(app.name, service) === name)
+      .map(({ service }) => ({ service, ...rest })),
+  )
+  const next = { ...app.next, release: { ...release, completed: [...release.completed, ...completed] } }
+  return withApp(value, key, { ...app, next })
 }
 
 /** Written with the next change if the disk does not accept it now: the deployments decide in any case. */
@@ -236,7 +256,10 @@ async function deployRelease(
   const intend = (revisions: ReadonlyMap<string, number>) =>
     store.update((all) => {
       expectAppRoom(all, key, owner, release)
-      const next = { release, revisions: [...revisions], removed }
+      const completed = carriedOver(all[key]?.current, (service) =>
+        revisions.get(appContainerName(plan.name, service)),
+      )
+      const next = { release: { ...release, completed }, revisions: [...revisions], removed }
       return withApp(all, key, { ...(all[key] ?? storedFor(owner, plan.name, clock.now())), next })
     })
   try {
@@ -247,6 +270,10 @@ async function deployRelease(
       rule: 'deployApp',
       expect: (containerKey) => expectOwn(parts, key, containerKey),
       intend,
+      once: new Map(
+        members.flatMap(({ spec, retries }) => (retries === null ? [] : [[spec.name, retries] as const])),
+      ),
+      complete: (completions) => store.update((all) => withCompletions(all, key, completions)),
     })
   } catch (cause) {
     // What was refused before anything started changes nothing on the disk.
@@ -307,6 +334,7 @@ const releaseOf = (
   revision,
   deployedAt,
   members: members.map(({ stored }) => stored),
+  completed: [],
   secrets: plan.secrets
     .filter(({ from }) => from !== 'project')
     .map((secret) => secretNames.get(secret.name) ?? appSecretName(plan.name, secret)),

@@ -14,6 +14,7 @@ const release = (...members: StoredMember[]): Release => ({
   deployedAt: 0,
   members,
   secrets: [],
+  completed: [],
 })
 const app = (
   name: string,

@@ -43,6 +43,7 @@ it('a member gets its settings from the parts of the plan', () => {
   )
   const [member] = readMembers(wanted)
   expect(member).toEqual({
+    retries: null,
     spec: {
       name: 'shop-db',
       image: 'i',
@@ -71,10 +72,31 @@ describe('a plan is refused', () => {
   const volume = (name: string) => ({ volume: name, target: `/${name}`, isReadOnly: false })
   const waiting = (condition: 'healthy' | 'completed', isRequired = true) =>
     plan('shop', [service('web', { dependsOn: [{ service: 'db', condition, isRequired }] })])
+  const waitingFor = (condition: 'healthy' | 'completed', restart: 'always' | 'on-failure') =>
+    plan('shop', [
+      service('db', { restart }),
+      service('web', { dependsOn: [{ service: 'db', condition, isRequired: true }] }),
+    ])
 
   it.each<[string, AppPlan, string]>([
     ['another platform', one({ platform: 'linux/s390x' }), 'plan.services[0].platform: web: '],
-    ['no restart', one({ restart: 'no' }), 'plan.services[0].restart: web: '],
+    ...(['no', 'on-failure'] as const).flatMap((restart): [string, AppPlan, string][] => [
+      [
+        `a path for what runs once (${restart})`,
+        one({ restart, isBehindGateway: true }),
+        `plan.services[0].isBehindGateway: web: with the restart "${restart}" it runs once, and serves nothing`,
+      ],
+      ...Object.entries({
+        'MCM.PORTS': '1883/tcp',
+        'MCM.HEALTH_PATH': '/health',
+        'MCM.CRON': '0 3 * * *',
+        'MCM.READY': 'tcp',
+      }).map(([setting, value]): [string, AppPlan, string] => [
+        `${setting} for what runs once (${restart})`,
+        one({ restart, env: { [setting]: value } }),
+        `plan.services[0].env["${setting}"]: web: with the restart "${restart}" it runs once`,
+      ]),
+    ]),
     ['further capabilities', one({ addCapabilities: ['SYS_ADMIN'] }), 'plan.services[0].addCapabilities: '],
     ['files', one({ configs: [{ config: 'x', target: '/x' }] }), 'plan.services[0].configs[0]: '],
     ['files of the app', one({}, { configs: [{ name: 'x', content: '' }] }), 'plan.configs: '],
@@ -84,9 +106,19 @@ describe('a plan is refused', () => {
       'plan.services[1].name: "web" is there twice',
     ],
     [
-      'a wait for completion',
+      'a wait for the completion of a service',
+      waitingFor('completed', 'always'),
+      'plan.services[1].dependsOn[0]: web waits until db has completed, which is always started again',
+    ],
+    [
+      'a wait for the health of what runs once',
+      waitingFor('healthy', 'on-failure'),
+      'plan.services[1].dependsOn[0]: web waits until db is healthy, which runs once',
+    ],
+    [
+      'a wait for the completion of what is not before it',
       waiting('completed'),
-      'plan.services[0].dependsOn[0]: web waits until db has completed',
+      'plan.services[0].dependsOn[0]: web depends on "db"',
     ],
     ['a dependency that is not before it', waiting('healthy'), 'plan.services[0].dependsOn[0]: '],
     [
@@ -273,4 +305,30 @@ it('a dependency that is not required may be missing', () => {
     service('web', { dependsOn: [{ service: 'db', condition: 'healthy', isRequired: false }] }),
   ])
   expect(refusalOf(wanted)).toBe('accepted')
+})
+
+describe('a member that runs once', () => {
+  const read = (more: Partial<AppService>) => {
+    const [member] = readMembers(plan('shop', [service('migrate', more)]))
+    return { ...member!.spec.env, retries: member!.retries }
+  }
+
+  it('listens on no port, and has ten minutes, unless its plan sets another time', () => {
+    expect(read({ restart: 'no' })).toMatchObject({ 'MCM.READY': 'none', 'MCM.HEALTH_SEC': '600' })
+    expect(read({ restart: 'no', env: { 'MCM.HEALTH_SEC': '5' } })).toMatchObject({ 'MCM.HEALTH_SEC': '5' })
+    expect(read({ restart: 'always' })).not.toHaveProperty(['MCM.READY'])
+  })
+
+  it.each([
+    ['no', null, 0],
+    ['no', 3, 0],
+    ['on-failure', null, 5],
+    ['on-failure', 3, 3],
+    ['always', null, null],
+  ] as const)(
+    'with the restart %j and the number %j starts again %j times',
+    (restart, maxRestarts, retries) => {
+      expect(read({ restart, maxRestarts }).retries).toBe(retries)
+    },
+  )
 })

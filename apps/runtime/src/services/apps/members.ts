@@ -7,6 +7,8 @@ import type { StoredMember } from './stored-apps.ts'
 export interface Member {
   readonly spec: ContainerSpec
   readonly stored: StoredMember
+  /** How often it is started again after a failure, if it runs once; null for a service. */
+  readonly retries: number | null
 }
 
 export const refused = (path: string, why: string, hint?: string): RpcError =>
@@ -29,8 +31,9 @@ export function readMembers(plan: AppPlan, secretNames: ReadonlyMap<string, stri
   })
   const [first] = problems
   if (first) throw refused(planPathText(first.path), first.why, first.hint)
-  return members.map(({ spec, networks, dependsOn, volumes }, at) => ({
+  return members.map(({ spec, networks, dependsOn, volumes, retries }, at) => ({
     spec,
+    retries,
     stored: {
       service: plan.services[at]!.name,
       networks,

@@ -62,6 +62,7 @@ const release = (volumes: Readonly<Record<string, readonly string[]>>): Release 
   revision: 1,
   deployedAt: 0,
   secrets: [],
+  completed: [],
   members: Object.entries(volumes).map(([name, own]) => ({
     service: name,
     networks: [],

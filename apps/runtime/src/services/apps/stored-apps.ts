@@ -16,6 +16,15 @@ const storedMember = z.strictObject({
   volumes: z.array(z.string()),
 })
 
+const completion = z.strictObject({
+  service: z.string(),
+  /** Of its container: another one has not run yet. */
+  revision: z.number(),
+  exitCode: z.number(),
+  /** Unix milliseconds. */
+  at: z.number(),
+})
+
 const release = z.strictObject({
   revision: z.number(),
   /** Unix milliseconds. */
@@ -24,6 +33,8 @@ const release = z.strictObject({
   members: z.array(storedMember),
   /** Secrets of the project that were set for this app alone. */
   secrets: z.array(z.string()),
+  /** Members that ran once, each to its end. Written before the deployments have their revisions. */
+  completed: z.array(completion).default([]),
 })
 
 const storedApp = z.strictObject({
@@ -47,6 +58,7 @@ const storedApp = z.strictObject({
   note: z.string().nullable(),
 })
 
+export type Completion = z.infer<typeof completion>
 export type StoredMember = z.infer<typeof storedMember>
 export type Release = z.infer<typeof release>
 export type StoredApp = z.infer<typeof storedApp>

@@ -1,14 +1,17 @@
 /** Starts, stops and removes containers for their owners. */
-import type { ContainerRecord } from '@selvedge/protocol'
-import type { Content } from '../deployments/deployments.ts'
+import { type ContainerRecord, RpcError } from '@selvedge/protocol'
+import type { Content, StoredContainer } from '../deployments/deployments.ts'
 import { askedKey, idOf, type Owner } from '../deployments/ownership.ts'
-import type { Entries, Entry, EntryParts } from './entries.ts'
+import { completedOf, type Entries, type Entry, type EntryParts } from './entries.ts'
 import { type History, withoutContainer } from './history.ts'
 import { expectOfAccount, findOwned } from './owned.ts'
 import type { PathOwners } from './path-owners.ts'
 
 export interface ChangeParts
-  extends Pick<EntryParts, 'store' | 'clock' | 'accountId' | 'hold' | 'ports' | 'schedules'> {
+  extends Pick<
+    EntryParts,
+    'store' | 'engines' | 'clock' | 'accountId' | 'hold' | 'ports' | 'schedules' | 'completionOf'
+  > {
   readonly entries: Entries
   readonly history: History
   readonly paths: PathOwners
@@ -31,6 +34,18 @@ export interface Changes {
   remove(owner: Owner, idOrName: string): Promise<{ id: string }>
 }
 
+/** @throws RpcError `conflict` for a member of an app that ran once */
+function expectNotCompleted(parts: ChangeParts, key: string, container: StoredContainer): void {
+  if (completedOf(parts, key, container))
+    throw new RpcError(
+      'conflict',
+      `${idOf(container)} ran once, and has completed: it does not start again`,
+      {
+        hint: 'Deploy its app with another image, or with other settings, to run it again.',
+      },
+    )
+}
+
 export function createChanges(parts: ChangeParts): Changes {
   const { store, entries, history, inTurn, removeData, onChange } = parts
 
@@ -39,6 +54,7 @@ export function createChanges(parts: ChangeParts): Changes {
     const service = entries.serviceOf(key, container)
     if (service.running()) return entries.record(key)
     expectOfAccount(container, parts.accountId())
+    expectNotCompleted(parts, key, container)
     const running = await service.prepare(entries.planOf(key, container))
     try {
       await history.change(

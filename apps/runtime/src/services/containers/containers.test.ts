@@ -129,6 +129,7 @@ function open(): Containers {
     secrets: { expectSet: () => undefined, open: () => [], forget: async () => undefined },
     appNameOf: () => undefined,
     namesOf: () => undefined,
+    completionOf: () => undefined,
     grants: { expect: () => undefined },
     engines: { function: engine, oci: engine },
     storage: { remove: async () => undefined, close: async () => undefined } as never,

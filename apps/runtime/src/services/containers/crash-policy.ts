@@ -58,7 +58,10 @@ export const secondsToWait = ({ notBefore }: CrashState, now: number): number =>
 
 /** @param failures in a row before this pause; 0: no pause */
 function pause(state: CrashState, failures: number, now: number): CrashDecision {
-  const pauseSeconds =
-    failures === 0 ? 0 : Math.min(firstPauseSeconds * 2 ** (failures - 1), longestPauseSeconds)
+  const pauseSeconds = pauseSecondsAfter(failures)
   return { state: { ...state, notBefore: now + pauseSeconds * 1000 }, pauseSeconds }
 }
+
+/** Seconds before a start. @param failures in a row before it; 0: no pause */
+export const pauseSecondsAfter = (failures: number): number =>
+  failures === 0 ? 0 : Math.min(firstPauseSeconds * 2 ** (failures - 1), longestPauseSeconds)

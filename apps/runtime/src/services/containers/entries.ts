@@ -13,6 +13,7 @@ import { redactText } from '@selvedge/protocol/redaction'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { safely } from '@selvedge/service-kit/safely'
 import type { MemberNames } from '../apps/member-names.ts'
+import type { Completion } from '../apps/stored-apps.ts'
 import type { ContentInUse } from '../deployments/content-in-use.ts'
 import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
@@ -52,6 +53,8 @@ export interface EntryParts {
   readonly grants: Grants
   /** The names by which a container finds others of its app. */
   readonly namesOf: (key: string) => MemberNames | undefined
+  /** How a member of an app that runs once completed, in a revision of its container. */
+  readonly completionOf: (key: string, revision: number) => Completion | undefined
   /** Ports of the device that lead to containers. */
   readonly ports: PortKeeper
   /** Times at which functions are called. */
@@ -178,7 +181,7 @@ export function createEntries(
     container.wanted === 'running' && container.failed === null && isOfAccount(container, parts.accountId())
 
   const stateOf = (key: string, container: StoredContainer): ContainerState =>
-    stateFrom(container, mayRun(container), entries.get(key)?.service)
+    stateFrom(container, mayRun(container), entries.get(key)?.service, completedOf(parts, key, container))
 
   return {
     of: entryOf,
@@ -199,7 +202,13 @@ export function createEntries(
     async record(key) {
       const container = presentIn(store, key)
       const { service } = entries.get(key) ?? {}
-      const record = await recordOf(container, contentOf(container), stateOf(key, container), service)
+      const record = await recordOf(
+        container,
+        contentOf(container),
+        stateOf(key, container),
+        service,
+        completedOf(parts, key, container),
+      )
       return { ...record, ...portsAndTimes(parts, key, container) }
     },
     async close(isReplaced) {
@@ -229,6 +238,13 @@ function presentIn({ value }: Pick<DeploymentStore, 'value'>, key: string): Stor
 /** Writes a line of the runtime, which may quote secrets in errors and addresses: they are hidden. */
 export const noteIn = (entry: Pick<Entry, 'log' | 'mask'>, text: string): void =>
   entry.log.add('runtime', redactText(entry.mask.hide(text)))
+
+/** How a container that runs once has completed; undefined for all that may run. */
+export const completedOf = (
+  { completionOf }: Pick<EntryParts, 'completionOf'>,
+  key: string,
+  { wanted, revision }: StoredContainer,
+): Completion | undefined => (wanted === 'stopped' ? completionOf(key, revision) : undefined)
 
 /** What a plan has of other members of an app. */
 function membersOf({ namesOf }: EntryParts, key: string) {

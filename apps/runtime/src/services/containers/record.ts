@@ -1,5 +1,6 @@
 import type { ContainerRecord, ContainerState, ContainerStatus, EndReason } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
+import type { Completion } from '../apps/stored-apps.ts'
 import type { Content, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
 import { basePathOf, shownEnv } from './paths.ts'
@@ -10,8 +11,10 @@ export function stateFrom(
   { failed }: StoredContainer,
   mayRun: boolean,
   service: Service | undefined,
+  completion: Completion | undefined,
 ): ContainerState {
   if (failed !== null) return 'failed'
+  if (completion) return 'completed'
   if (!mayRun) return 'stopped'
   return service?.running() ? 'running' : 'paused'
 }
@@ -44,6 +47,7 @@ export async function recordOf(
   content: Content,
   state: ContainerState,
   service: Service | undefined,
+  completion: Completion | undefined,
 ): Promise<ContainerRecord> {
   const { clientId, image, created } = container
   const running = service?.running()
@@ -56,6 +60,7 @@ export async function recordOf(
     basePath: basePathOf(container),
     memory: (await running?.instance.memory()) ?? null,
     isolation: [...(service?.isolation() ?? [])],
+    ...(completion && { completed: { exitCode: completion.exitCode, at: isoTime(completion.at) } }),
   }
 }
 

@@ -9,11 +9,21 @@ import { keyOf, type Owner } from '../deployments/ownership.ts'
 import { separator } from '../engines/last-output.ts'
 import type { ChangeParts } from './changes.ts'
 import { contentsOf, type Deployment, type DeploySteps, recordFailure, switchTo } from './deploy.ts'
-import type { Entry } from './entries.ts'
+import { completedOf, type Entry } from './entries.ts'
 import { lastWords, linesOfReason } from './history.ts'
 import type { Running } from './instances.ts'
 import { expectOfAccount } from './owned.ts'
+import { runOnce } from './run-once.ts'
 import type { Service } from './service.ts'
+
+/** A container that ran once. */
+export interface NamedCompletion {
+  readonly name: string
+  readonly revision: number
+  readonly exitCode: number
+  /** Unix milliseconds. */
+  readonly at: number
+}
 
 /** Containers that are deployed together. */
 interface Group {
@@ -21,8 +31,10 @@ interface Group {
   readonly specs: readonly ContainerSpec[]
   /** Names of containers that the same change removes, with their data. */
   readonly removed: readonly string[]
-  /** Names of containers that start again even if nothing of them has changed. */
+  /** Names of containers that start again even if nothing of them has changed; but for those that run once. */
   readonly renewed: readonly string[]
+  /** Names of containers that run once, each with how often it is started again after a failure. */
+  readonly once: ReadonlyMap<string, number>
   /** What the history has as the rule. */
   readonly rule: string
   /** Called before anything is changed, when no other change of the containers is under way. @throws RpcError to refuse */
@@ -33,6 +45,8 @@ interface Group {
    * @param revisions the revision that each container has once the group is deployed, by its name
    */
   intend(revisions: ReadonlyMap<string, number>): Promise<void>
+  /** Called with what ran once to its end, when all others run, and before the document has any of them. */
+  complete(completions: readonly NamedCompletion[]): Promise<void>
 }
 
 export interface Together {
@@ -65,11 +79,12 @@ export interface Together {
   stopTogether(owner: Owner, names: readonly string[], rule: string): Promise<void>
 }
 
-/** A container that was started and does not serve yet. */
+/** A container that was started and does not serve yet, or that ran once to its end. */
 interface Prepared {
   readonly deployment: Deployment
-  readonly service: Service
-  readonly running: Running
+  /** Undefined for one that ran once. */
+  readonly started: { readonly service: Service; readonly running: Running } | undefined
+  readonly completion: NamedCompletion | undefined
   /** Closes ports that no container has then. */
   readonly release: () => void
   /** Why it exited meanwhile; undefined while it runs. */
@@ -139,10 +154,12 @@ async function deployAll(context: Context, owner: Owner, group: Group, entries: 
   const planned = group.specs.map((spec) =>
     naming({ next: spec }, () => steps.plan(owner, keyOf(owner, spec.name), spec, group.rule)),
   )
-  const isNew = (each: Deployment) => isChanged(each) || group.renewed.includes(each.next.name)
+  const isNew = (each: Deployment) => mustStart(context, group, each)
   const change: Change = {
     owner,
     rule: group.rule,
+    once: group.once,
+    complete: group.complete,
     deployments: planned.filter(isNew),
     removed: group.removed.map((name) => keyOf(owner, name)).filter((key) => store.value.containers[key]),
   }
@@ -175,23 +192,25 @@ async function removeAll(
 }
 
 async function stopAll(
-  { history, onChange }: Context,
+  context: Context,
   owner: Owner,
   keys: readonly string[],
   rule: string,
   entries: EntriesByKey,
 ): Promise<void> {
-  if (keys.length === 0) return
+  const { store, history, onChange } = context
+  const left = keys.filter((key) => !completedOf(context, key, store.value.containers[key]!))
+  if (left.length === 0) return
   const happened = history.item('stopped', rule, '', owner)
   await history.changeAll(
-    keys.map((key) => ({
+    left.map((key) => ({
       key,
       happened,
       make: (container) => ({ ...container, wanted: 'stopped' as const, failed: null }),
     })),
   )
   onChange()
-  for (const key of keys) await entries.get(key)?.service?.stop()
+  for (const key of left) await entries.get(key)?.service?.stop()
 }
 
 /** A container that was started again, and does not serve yet. */
@@ -234,14 +253,12 @@ async function startAll(
   onChange()
 }
 
-/** @returns undefined for a container that runs */
-async function startOne(
-  { store, entries: all, accountId }: Context,
-  key: string,
-  entry: Entry,
-): Promise<Started | undefined> {
+/** @returns undefined for a container that runs, or has completed */
+async function startOne(context: Context, key: string, entry: Entry): Promise<Started | undefined> {
+  const { store, entries: all, accountId } = context
   const container = store.value.containers[key]!
   expectOfAccount(container, accountId())
+  if (completedOf(context, key, container)) return undefined
   const service = all.serviceOf(key, container)
   if (service.running()) return undefined
   try {
@@ -256,7 +273,7 @@ async function startOne(
 }
 
 /** What a group changes. */
-interface Change {
+interface Change extends Pick<Group, 'once' | 'complete'> {
   readonly owner: Owner
   readonly rule: string
   /** Those that change, in the order of their start. */
@@ -265,9 +282,20 @@ interface Change {
   readonly removed: readonly string[]
 }
 
-function expectAll({ steps }: Context, value: Deployments, { deployments, removed }: Change): void {
+function expectAll({ steps }: Context, value: Deployments, { deployments, removed, once }: Change): void {
   for (const each of deployments)
-    naming(each, () => steps.expectDeployable(seenBy(value, each, deployments, removed), each))
+    naming(each, () => {
+      if (once.has(each.next.name)) expectExits(each)
+      steps.expectDeployable(seenBy(value, each, deployments, removed), each)
+    })
+}
+
+/** @throws RpcError `invalid_params` for what never exits by itself */
+function expectExits({ content }: Deployment): void {
+  if (content.kind === 'function')
+    throw new RpcError('invalid_params', 'it is a function, which cannot run once', {
+      hint: 'Write the restart "always", or use an image of a program that exits.',
+    })
 }
 
 /** Starts all that change, and makes them those that the document has. If one fails, all of them end. */
@@ -275,7 +303,7 @@ async function prepareAll(context: Context, change: Change, entries: EntriesByKe
   const prepared: Prepared[] = []
   try {
     for (const each of change.deployments)
-      prepared.push(await prepareOne(context, each, entries.get(each.key)!))
+      prepared.push(await prepareOne(context, each, entries.get(each.key)!, change.once.get(each.next.name)))
     await commit(context, prepared, change)
     return prepared
   } catch (cause) {
@@ -286,11 +314,18 @@ async function prepareAll(context: Context, change: Change, entries: EntriesByKe
   }
 }
 
-async function prepareOne(context: Context, deployment: Deployment, entry: Entry): Promise<Prepared> {
+/** @param retries of a container that runs once; undefined for a service */
+async function prepareOne(
+  context: Context,
+  deployment: Deployment,
+  entry: Entry,
+  retries: number | undefined,
+): Promise<Prepared> {
   const { key, next } = deployment
   let release = (): void => undefined
   try {
     release = await context.ports.claim(next)
+    if (retries !== undefined) return { ...(await complete(context, deployment, retries)), release }
     const service = context.steps.serviceFor(deployment)
     const running = await service.prepare(context.entries.planOf(key, next))
     let why: string | undefined
@@ -298,11 +333,30 @@ async function prepareOne(context: Context, deployment: Deployment, entry: Entry
       why = ending.why
     })
     inBackground('containers.together', noted)
-    return { deployment, service, running, release, ended: () => why }
+    return {
+      ...{ deployment, release, completion: undefined },
+      started: { service, running },
+      ended: () => why,
+    }
   } catch (cause) {
     release()
     const failure = cause as RpcError
     throw named(next.name, await recordFailure(context, deployment, entry, failure).catch(() => failure))
+  }
+}
+
+async function complete(
+  { entries, engines, hold, clock }: Context,
+  deployment: Deployment,
+  retries: number,
+): Promise<Omit<Prepared, 'release'>> {
+  const { key, next, content } = deployment
+  const parts = { engine: engines[content.kind], hold, now: () => performance.now() }
+  await runOnce(parts, entries.planOf(key, next), retries)
+  const { name, revision } = next
+  return {
+    ...{ deployment, started: undefined, ended: () => undefined },
+    completion: { name, revision, exitCode: 0, at: clock.now() },
   }
 }
 
@@ -312,16 +366,23 @@ async function commit(context: Context, prepared: readonly Prepared[], change: C
     const why = ended()
     if (why !== undefined) throw named(deployment.next.name, new RpcError('container_failed', why))
   }
+  const completions = prepared.flatMap(({ completion }) => (completion ? [completion] : []))
+  if (completions.length > 0) await change.complete(completions)
   await history.putAll(
-    change.deployments.map((each) => ({ ...each, container: each.next, happened: steps.happened(each) })),
+    change.deployments.map((each) => ({
+      ...each,
+      // What ran once is not to start, also for a runtime that does not know of it.
+      container: change.once.has(each.next.name) ? { ...each.next, wanted: 'stopped' as const } : each.next,
+      happened: steps.happened(each),
+    })),
     change.removed.map((key) => ({ key, happened: history.item('removed', change.rule, '', change.owner) })),
     (value) => expectAll(context, value, change),
   )
 }
 
 async function discardAll(context: Context, prepared: readonly Prepared[]): Promise<void> {
-  for (const { deployment, service, running } of prepared.toReversed()) {
-    await service.discard(running)
+  for (const { deployment, started } of prepared.toReversed()) {
+    if (started) await started.service.discard(started.running)
     const { before, next, content } = deployment
     // What a first revision stored is of no use to anything else.
     if (!before) await context.removeData(next.dataKey, content.kind).catch(() => undefined)
@@ -333,12 +394,24 @@ async function serve(
   prepared: readonly Prepared[],
   entries: EntriesByKey,
 ): Promise<void> {
-  for (const { deployment, service, running } of prepared) {
-    await switchTo(running, service, entries.get(deployment.key)!)
+  for (const { deployment, started } of prepared) {
+    const entry = entries.get(deployment.key)!
+    if (started) await switchTo(started.running, started.service, entry)
+    else await endService(entry)
     store.updateLazily((value) => withImageUsed(value, deployment.next.imageKey, clock.now()))
   }
   onChange()
-  if (prepared.some(({ running }) => running.plan.settings['MCM.CRON'].length > 0)) await schedules.refresh()
+  if (prepared.some(({ started }) => hasTimes(started?.running))) await schedules.refresh()
+}
+
+const hasTimes = (running: Running | undefined): boolean =>
+  running !== undefined && running.plan.settings['MCM.CRON'].length > 0
+
+/** Ends the service that a container was before, which runs once now. */
+async function endService(entry: Entry): Promise<void> {
+  const { service } = entry
+  entry.service = undefined
+  await service?.stop()
 }
 
 /** The data of containers that are about to be removed. */
@@ -373,9 +446,15 @@ const sameEnv = (one: Readonly<Record<string, string>>, other: Readonly<Record<s
   )
 }
 
-function isChanged({ before, next }: Deployment): boolean {
-  if (before?.wanted !== 'running' || before.failed !== null) return true
-  return before.digest !== next.digest || before.imageKey !== next.imageKey || !sameEnv(before.env, next.env)
+const isChanged = ({ before, next }: Deployment): boolean =>
+  before?.digest !== next.digest || before.imageKey !== next.imageKey || !sameEnv(before.env, next.env)
+
+/** Whether a container of a group starts: another one continues, or has completed. */
+function mustStart(context: Context, { once, renewed }: Group, deployment: Deployment): boolean {
+  const { key, before, next } = deployment
+  if (!before || isChanged(deployment)) return true
+  if (once.has(next.name)) return completedOf(context, key, before) === undefined
+  return before.wanted !== 'running' || before.failed !== null || renewed.includes(next.name)
 }
 
 /** The document as it will be, but with what one container replaces: so each is checked against all others. */

@@ -91,6 +91,8 @@ export interface Ending {
   readonly reason: EndReason
   /** For the log and the history: with its exit code and its last output. */
   readonly why: string
+  /** Of its program; absent where it is not known, and for a program that was stopped. */
+  readonly exitCode?: number
 }
 
 export interface Instance {

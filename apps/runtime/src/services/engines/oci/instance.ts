@@ -149,7 +149,10 @@ const killedCode = 137
 function endingOf({ State }: answers.Inspected, usual?: ContainerEnding): ContainerEnding {
   const { OOMKilled, ExitCode, Error: problem } = State
   if (OOMKilled) return { reason: 'out_of_memory', why: 'it passed its memory limit (MCM.MEMORY_MB)' }
-  const ending = exited(`it ended with exit code ${ExitCode}${problem ? `: ${problem}` : ''}`)
+  const ending: ContainerEnding = {
+    ...exited(`it ended with exit code ${ExitCode}${problem ? `: ${problem}` : ''}`),
+    exitCode: ExitCode,
+  }
   if (ExitCode === killedCode) return { ...ending, isKilled: true }
   return usual ?? ending
 }
