@@ -75,7 +75,6 @@ const outbound = new Map([
   ['apps/runtime/src/services/gateway/egress.ts', 'Functions and containers'],
   ['apps/runtime/src/services/gateway/tunnels/tunnels.ts', 'Functions and containers'],
   ['apps/runtime/src/services/images/registry/http-get.ts', 'Image registries'],
-  ['apps/runtime/src/services/images/registry/registry.ts', 'Image registries'],
   ['apps/simulator/src/wire.ts', 'Command line'],
   ['packages/client/src/backend/issuer-keys.ts', 'Client library'],
   ['packages/client/src/backend/verifier.ts', 'Client library'],

@@ -56,10 +56,14 @@ async function copyWithSkopeo(host: string): Promise<{ works: boolean; printed: 
   const policy = join(folder, 'policy.json')
   writeFileSync(policy, '{"default":[{"type":"insecureAcceptAnything"}]}')
   const args = ['--policy', policy, 'copy', '--src-tls-verify=false', '--src-authfile', authFile()]
-  const child = spawn(findProgram('skopeo')!, [...args, `docker://${host}/team/app:1`, `dir:${join(folder, 'copied')}`], {
-    env: { ...process.env, HOME: folder },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  const child = spawn(
+    findProgram('skopeo')!,
+    [...args, `docker://${host}/team/app:1`, `dir:${join(folder, 'copied')}`],
+    {
+      env: { ...process.env, HOME: folder },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
   const exited = once(child, 'exit')
   const printed = Buffer.concat(await child.stderr.toArray()).toString()
   const [code] = await exited

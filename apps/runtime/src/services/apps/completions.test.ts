@@ -23,7 +23,7 @@ afterEach(() => device.close())
 
 const exit = (exitCode: number): Ending => ({
   reason: 'exited',
-  why: `it ended with exit code ${exitCode}`,
+  why: `it exited with code ${exitCode}`,
   exitCode,
 })
 const once = (more: Partial<AppService> = {}) =>
@@ -158,7 +158,7 @@ describe('a member that runs once and fails', () => {
     const cause = await failureOf(device.apps.deploy(own, shop()))
     expect([cause.reason, cause.message]).toEqual([
       'container_failed',
-      'shop-migrate: it ended with exit code 3',
+      'shop-migrate: it exited with code 3',
     ])
     expect(cause.hint).toContain('Its last lines: no such table')
     expect(cause.hint).toContain('The app shop is as before: revision 1.')

@@ -201,24 +201,22 @@ export function createEntries(
     summary: (key, container) => summaryOf(container, stateOf(key, container), entries.get(key)?.service),
     async record(key) {
       const container = presentIn(store, key)
+      const content = contentOf(container)
+      const state = stateOf(key, container)
       const { service } = entries.get(key) ?? {}
-      const record = await recordOf(
-        container,
-        contentOf(container),
-        stateOf(key, container),
-        service,
-        completedOf(parts, key, container),
-      )
+      const record = await recordOf(container, content, state, service, completedOf(parts, key, container))
       return { ...record, ...portsAndTimes(parts, key, container) }
     },
     async close(isReplaced) {
       ticking.stop()
-      const continues = (service: Service) => isReplaced && service.running()?.instance.outlivesRuntime
-      await Promise.all(
-        [...entries.values()].map(({ service }) => service && !continues(service) && service.stop(true)),
-      )
+      await Promise.all([...entries.values()].map(({ service }) => service && stopAtEnd(service, isReplaced)))
     },
   }
+}
+
+/** An instance that continues under the next runtime is not stopped. */
+const stopAtEnd = async (service: Service, isReplaced: boolean): Promise<void> => {
+  if (!isReplaced || !service.running()?.instance.outlivesRuntime) await service.stop(true)
 }
 
 /** What a record has of the ports of the device and of times. */

@@ -22,13 +22,13 @@ beforeEach(() => {
 const start = async (): Promise<Instance> => {
   const next = endings.shift()
   if (next instanceof Error) throw next
-  const ended = Promise.withResolvers<Ending>()
-  if (next) ended.resolve({ reason: 'exited', why: `code ${next.exitCode}`, ...next })
+  const exit = Promise.withResolvers<Ending>()
+  if (next) exit.resolve({ reason: 'exited', why: `code ${next.exitCode}`, ...next })
   return {
-    ended: ended.promise,
+    ended: exit.promise,
     async stop(seconds: number) {
       stopped.push(seconds)
-      ended.resolve({ reason: 'exited', why: 'stopped' })
+      exit.resolve({ reason: 'exited', why: 'stopped' })
     },
   } as Instance
 }
@@ -79,7 +79,7 @@ describe('it is started again', () => {
       'completed',
       [1000, 2000, 4000],
     ])
-    expect(lines[0]).toBe('ended: code 1; it is started again in 0 s')
+    expect(lines[0]).toBe('failed: code 1; it is started again in 0 s')
     endings = [1, 2, 3].map((exitCode) => ({ exitCode }))
     expect([await outcomeOf(1, { 'MCM.HEALTH_SEC': '600' }), endings.length]).toEqual(['code 2', 1])
   })

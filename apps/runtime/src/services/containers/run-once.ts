@@ -27,7 +27,7 @@ export async function runOnce(parts: OnceParts, plan: Plan, retries: number): Pr
     if (reason === 'exited' && exitCode === 0) return
     const seconds = pauseSecondsAfter(failures - 1)
     if (failures > retries || now() + seconds * 1000 >= deadline) throw new RpcError('container_failed', why)
-    plan.log('runtime', `ended: ${why}; it is started again in ${seconds} s`)
+    plan.log('runtime', `failed: ${why}; it is started again in ${seconds} s`)
     if (seconds > 0) await wait(seconds * 1000)
   }
 }

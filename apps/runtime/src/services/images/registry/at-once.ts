@@ -4,7 +4,7 @@ import type { Answer, HttpGet } from './http-get.ts'
 import type { TimeLeft, Waiting } from './resumed.ts'
 
 /** Downloads at once: of one pull, and of all pulls beyond the first one of each. Each holds a connection and a chunk of 64 KiB at most. */
-export const maxAtOnce = { ofPull: 3, more: 16 } as const
+const maxAtOnce = { ofPull: 3, more: 16 } as const
 
 /** Places for downloads beyond the first one of each pull: no pull waits for another one. */
 export interface Places {
