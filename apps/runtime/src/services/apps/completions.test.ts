@@ -174,7 +174,7 @@ describe('a member that runs once and fails', () => {
     device.seen.exits.set('shop-migrate', () => exit(1))
     device.seen.started = []
     const again = shop(once({ restart: 'on-failure', maxRestarts: 1, image: 'j' }))
-    expect((await failureOf(device.apps.deploy(own, again))).message).toContain('exit code 1')
+    expect((await failureOf(device.apps.deploy(own, again))).message).toContain('exited with code 1')
     expect(device.seen.started).toEqual(['shop-migrate', 'shop-migrate'])
     expect(await statesOf()).toEqual(['running', 'completed', 'running'])
   })
