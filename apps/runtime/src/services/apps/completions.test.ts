@@ -156,10 +156,7 @@ describe('a member that runs once and fails', () => {
       if (key.endsWith('/shop-migrate')) log('stderr', 'no such table')
     }
     const cause = await failureOf(device.apps.deploy(own, shop()))
-    expect([cause.reason, cause.message]).toEqual([
-      'container_failed',
-      'shop-migrate: it exited with code 3',
-    ])
+    expect([cause.reason, cause.message]).toEqual(['container_failed', 'shop-migrate: it exited with code 3'])
     expect(cause.hint).toContain('Its last lines: no such table')
     expect(cause.hint).toContain('The app shop is as before: revision 1.')
     expect(device.seen.started).toEqual(['shop-db', 'shop-migrate'])
