@@ -1,8 +1,9 @@
 /** Authorities in addition to those of Node, from a file of certificates that is read again when it changes. */
 import { X509Certificate } from 'node:crypto'
-import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import type { SecureContext } from 'node:tls'
 import { shownText } from './network-failure.ts'
+import { readSmallFile } from './small-file.ts'
 
 /** Bytes of the file: the authorities of Debian have 220 kB. Milliseconds between two checks of it. */
 const limits = { maxBytes: 1024 * 1024, checkMs: 5000 } as const
@@ -28,7 +29,8 @@ export function openAuthorities({
   checkMs = limits.checkMs,
 }: AuthoritiesOptions): Authorities {
   let context: SecureContext | undefined
-  let problem: string | undefined
+  let used: readonly X509Certificate[] = []
+  let unusable: string | undefined
   let seen = ''
   let checkedAt = Number.NEGATIVE_INFINITY
 
@@ -46,10 +48,11 @@ export function openAuthorities({
         ...certificates.map(String),
       ]
       context = tls.createSecureContext({ ca })
-      problem = expiredIn(certificates, path, now())
+      used = certificates
+      unusable = undefined
       seen = found
     } catch (cause) {
-      problem = `network.caFile ${path} can't be used: ${(cause as Error).message}`
+      unusable = `network.caFile ${path} can't be used: ${(cause as Error).message}`
     }
   }
 
@@ -60,7 +63,8 @@ export function openAuthorities({
     },
     problem() {
       check()
-      return problem
+      // With the present time: the clock may have been wrong when the file was read, and authorities expire.
+      return unusable ?? expiredIn(used, path, now())
     },
   }
 }
@@ -73,7 +77,7 @@ function identify(path: string): string {
 
 /** @throws Error if it is no file, is too large, or has no certificate or one that is damaged */
 function readCertificates(path: string): X509Certificate[] {
-  const text = readSmallFile(path)
+  const text = readSmallFile(path, limits.maxBytes)
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   if (blocks.length === 0) throw new Error('it has no certificate in the PEM format')
   return blocks.map((each, index) => {
@@ -83,23 +87,6 @@ function readCertificates(path: string): X509Certificate[] {
       throw new Error(`its certificate ${index + 1} is damaged: ${(cause as Error).message}`)
     }
   })
-}
-
-/** @throws Error if it is no regular file: a pipe would stop the program */
-function readSmallFile(path: string): string {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
-    const stats = fstatSync(file)
-    if (!stats.isFile()) throw new Error('it is no regular file')
-    const content = Buffer.alloc(limits.maxBytes + 1)
-    let size = 0
-    for (let read = 1; read > 0 && size < content.length; size += read)
-      read = readSync(file, content, size, content.length - size, null)
-    if (size > limits.maxBytes) throw new Error(`it has more than ${limits.maxBytes} bytes`)
-    return content.toString('latin1', 0, size)
-  } finally {
-    closeSync(file)
-  }
 }
 
 function expiredIn(certificates: readonly X509Certificate[], path: string, now: number): string | undefined {

@@ -57,16 +57,16 @@ async function proxyTo(
   return proxy
 }
 
-/** Body of the answer. @param lookup judges the name */
+/** Body of the answer. @param more options of the request, such as `lookup`, which judges the name */
 function get(
   network: Network,
   url: string,
-  { use = 'service', lookup }: { use?: Use; lookup?: LookupFunction } = {},
+  { use = 'service', ...more }: { use?: Use; lookup?: LookupFunction; rejectUnauthorized?: boolean } = {},
 ) {
   return new Promise<string>((resolve, reject) => {
     const start = url.startsWith('https:') ? httpsRequest : httpRequest
     const agent = network.agentFor(url, use) ?? false
-    start(url, { agent, ...(lookup && { lookup }) }, async (response) => {
+    start(url, { agent, ...more }, async (response) => {
       const chunks: Buffer[] = []
       for await (const chunk of response) chunks.push(chunk as Buffer)
       resolve(Buffer.concat(chunks).toString())
@@ -112,18 +112,21 @@ describe('without TLS', () => {
   })
 
   it.each([
-    ['is empty', '', 'expected one line of the form user:password'],
+    ['is empty', '', 'expected one line such as user:password'],
     ['has no colon', 'no colon', 'expected one line'],
     ['has two lines', 'a:b\nc:d', 'expected one line'],
     ['has a header', 'a:b\r\nX: y', 'expected one line'],
-    ['is long', `a:${'b'.repeat(5000)}`, 'expected one line'],
-    ['is missing', undefined, "can't be read"],
+    ['is long', `a:${'b'.repeat(4095)}`, "can't be read: it has more than 4096 bytes"],
+    ['is missing', undefined, "can't be read: ENOENT"],
+    ['is endless', '/dev/zero', "can't be read: it is no regular file"],
   ])('a file with the password that %s is an error', async (_, text, message) => {
-    const file = at(text === undefined ? 'missing' : 'auth')
-    if (text !== undefined) writeFileSync(file, text)
+    const file = text?.startsWith('/') ? text : at(text === undefined ? 'missing' : 'auth')
+    if (text && file !== text) writeFileSync(file, text)
+    if (text === '') writeFileSync(file, text)
     const proxy = await proxyTo(await serve())
     const network = createNetwork({ proxy: proxy.url, proxyAuthFile: file, env: {} })
     await expect(get(network, 'http://service.example')).rejects.toThrow(message)
+    expect(network.status().problem).toContain(message)
     expect(proxy.requested).toEqual([])
   })
 
@@ -214,6 +217,23 @@ describe('with TLS', needs('openssl'), () => {
     await expect(get(network, `https://x.example:${selfSigned}`, { lookup: here })).rejects.toThrow('"self"')
   })
 
+  it('a request may accept any certificate of its server: not that of the proxy, and for no other request', async () => {
+    const proxy = await proxyTo(await serve(own), { tls: company.issue('localhost') })
+    const untrusting = createNetwork({ proxy: proxy.url, env: {} })
+    const trusting = createNetwork({ proxy: proxy.url, caFile: company.path, env: {} })
+    const direct = createNetwork({ env: {} })
+    const at = `${url}:${await serve(makeAuthority(folder, 'unknown').issue('any.example'))}`
+    const any = { rejectUnauthorized: false, lookup: here }
+    await expect(get(untrusting, url, any)).rejects.toThrow('the certificate of localhost')
+    expect(await get(trusting, url, any)).toBe('hello')
+    for (let times = 0; times < 2; times++) {
+      expect(await get(direct, at, any)).toBe('hello')
+      await expect(get(direct, at, { lookup: here })).rejects.toMatchObject({
+        reason: 'certificate_untrusted',
+      })
+    }
+  })
+
   it('nothing is sent to a server with a certificate that is refused', async () => {
     let sent = 0
     const server = createTlsServer(own, () => void sent++)
@@ -264,11 +284,14 @@ describe('a file of authorities', needs('openssl'), () => {
     expect(authorities.problem()).toContain(message)
   })
 
-  it('with an expired authority names it', () => {
+  it('with an expired authority names it, by the present time: also long after the file was read', () => {
     const { path } = makeAuthority(folder, 'old CA')
-    const now = () => Date.now() + 60 * 86_400_000
-    expect(openAuthorities({ path, now }).problem()).toMatch(
-      /the authority CN=old CA expired at .* GMT: replace it/,
-    )
+    let time = Date.now()
+    const authorities = openAuthorities({ path, now: () => time })
+    expect(authorities.problem()).toBeUndefined()
+    time += 60 * 86_400_000
+    expect(authorities.problem()).toMatch(/the authority CN=old CA expired at .* GMT: replace it/)
+    time -= 60 * 86_400_000
+    expect(authorities.problem()).toBeUndefined()
   })
 })

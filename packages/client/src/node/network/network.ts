@@ -1,14 +1,14 @@
 /** How this program reaches other machines: through a proxy or directly, and which authorities it trusts. */
-import { readFileSync } from 'node:fs'
 import { Agent, type AgentOptions } from 'node:http'
 import type { LookupFunction, Socket } from 'node:net'
 import { https } from '../https.ts'
 import { openAuthorities } from './authorities.ts'
 import { judgeName } from './judge-name.ts'
-import { NetworkFailure, NetworkSettingError } from './network-failure.ts'
+import { NetworkFailure } from './network-failure.ts'
 import { openTls } from './open-tls.ts'
 import { openTunnel } from './open-tunnel.ts'
 import { type ProxyServer, readProxySettings } from './proxy-settings.ts'
+import { readSmallFile } from './small-file.ts'
 
 /**
  * `service`: a service that the operator configured. Connections are reused, and a failure is shown in {@link Network.status}.
@@ -49,6 +49,8 @@ interface Target {
   readonly port?: number | string | null
   readonly servername?: string
   readonly lookup?: LookupFunction
+  /** False: any certificate is accepted, of this connection alone. That of a proxy is always verified. */
+  readonly rejectUnauthorized?: boolean
 }
 
 type Open = (target: Target) => Promise<Socket>
@@ -74,15 +76,12 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   async function tunnel({ url, credentials }: ProxyServer, { host, port, lookup }: Target): Promise<Socket> {
     const name = String(host)
     if (lookup) await judgeName(name, lookup)
-    const signIn = proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile)
-    const to = {
-      proxy: url,
-      credentials: signIn,
-      host: name,
-      port: Number(port),
-      context: authorities.context(),
-    }
-    return notes.about(url.origin, (reason) => ofProxy.has(reason), openTunnel(to))
+    const open = async () =>
+      openTunnel({
+        ...{ proxy: url, host: name, port: Number(port), context: authorities.context() },
+        credentials: proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile),
+      })
+    return notes.about(url.origin, (reason) => ofProxy.has(reason), open())
   }
 
   /** A connection for requests to URLs of one protocol. */
@@ -90,11 +89,12 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     return async (target) => {
       const below = server && (await tunnel(server, target))
       if (!isSecure) return below as Socket
-      const { servername, lookup } = target
+      const { servername, lookup, rejectUnauthorized } = target
       const to = { host: String(target.host), port: Number(target.port), context: authorities.context() }
       const opening = openTls({
         ...to,
         ...(servername && { servername }),
+        acceptsAny: rejectUnauthorized === false,
         ...(below ? { socket: below, through: server.url.origin } : lookup && { lookup }),
       })
       return notes.about(`${to.host}:${to.port}`, () => use === 'service', opening)
@@ -178,14 +178,16 @@ function createAgent(settings: AgentOptions, isSecure: boolean, open: Open): Age
 /** Bytes of a user name and a password. */
 const maxSignInBytes = 4096
 
-/** @throws NetworkSettingError */
+/** @throws NetworkFailure `proxy_credentials`: the message has nothing of the file */
 function readSignIn(path: string): string {
+  const refuse = (why: string) =>
+    new NetworkFailure('proxy_credentials', `network.proxyAuthFile ${path} ${why}`)
   let text: string
   try {
-    text = readFileSync(path, 'utf8').trim()
+    text = readSmallFile(path, maxSignInBytes).trim()
   } catch (cause) {
-    throw new NetworkSettingError(`network.proxyAuthFile ${path} can't be read: ${(cause as Error).message}`)
+    throw refuse(`can't be read: ${(cause as Error).message}`)
   }
-  if (text.length <= maxSignInBytes && /^[^:\r\n]+:[^\r\n]*$/.test(text)) return text
-  throw new NetworkSettingError(`network.proxyAuthFile ${path}: expected one line of the form user:password`)
+  if (/^[^:\r\n]+:[^\r\n]*$/.test(text)) return text
+  throw refuse('has another form: expected one line such as user:password')
 }

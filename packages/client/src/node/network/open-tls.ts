@@ -17,6 +17,8 @@ interface TlsTarget {
   readonly socket?: Socket
   /** Name that the certificate must have. Default: the host. */
   readonly servername?: string
+  /** Whether its certificate is not verified, because the operator said so of this server. */
+  readonly acceptsAny?: boolean
   readonly lookup?: LookupFunction
   /** Undefined: the authorities of Node. */
   readonly context: SecureContext | undefined
@@ -28,7 +30,7 @@ interface TlsTarget {
 }
 
 /**
- * Resolves when the connection is encrypted and the certificate is verified: by chain, time and name.
+ * Resolves when the connection is encrypted and the certificate is verified: by chain, time and name, unless any is accepted.
  *
  * @throws NetworkFailure `certificate_…`; Error of the connection
  */
@@ -64,7 +66,7 @@ export function openTls(target: TlsTarget): Promise<TLSSocket> {
     socket.once('secureConnect', () => {
       clearTimeout(late)
       try {
-        const problem = problemWith(socket, servername, target)
+        const problem = target.acceptsAny ? undefined : problemWith(socket, servername, target)
         if (problem) refuse(problem)
         else resolve(socket)
       } catch (cause) {

@@ -86,6 +86,22 @@ describe('a setting that cannot be used', () => {
     expect(encoded).toThrow('not percent-encoded')
   })
 
+  it.each([
+    'http://me:se/cret@proxy.example:3128',
+    'http://me:1/cret@proxy.example:3128',
+    'http://me:se#cret@proxy.example:3128',
+    'http://me:se?cret@proxy.example:3128',
+    'me:se/cret@proxy.example:3128',
+    'me:se//cret@proxy.example:3128',
+    'socks5://me:se@cret@proxy.example',
+    'http://me:cret@proxy.example/path',
+    'http:/me:cret@proxy.example:99999',
+  ])('such as %s never shows the password', (HTTPS_PROXY) => {
+    const open = () => readProxySettings({ ...unset, env: { HTTPS_PROXY } })
+    expect(open).toThrow('***@proxy.example')
+    expect(open).not.toThrow('cret')
+  })
+
   it('such as an entry of noProxy is an error', () =>
     expect(() => readProxySettings({ ...unset, proxy, noProxy: ['192.168.*'] })).toThrow(
       'network.noProxy has "192.168.*"; expected',

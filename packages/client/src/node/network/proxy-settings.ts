@@ -24,6 +24,13 @@ const fromEnv = (env: ProxySettings['env'], name: string): string =>
 /** Characters of a URL of a proxy. */
 const maxUrlLength = 2048
 
+/** A text that may be no URL, because its password has a slash or another sign that would have to be encoded. */
+function withoutSignIn(text: string): string {
+  const end = text.lastIndexOf('@')
+  const [scheme = ''] = /^[a-z][a-z\d+.-]*:\/\//i.exec(text) ?? []
+  return end < 0 ? text : `${scheme}***${text.slice(end)}`
+}
+
 /**
  * @param from names the setting in errors
  * @throws NetworkSettingError
@@ -31,7 +38,7 @@ const maxUrlLength = 2048
 function readProxyUrl(text: string, from: string, maySignIn: boolean): ProxyServer {
   // A host and a port alone are common in the environment.
   const url = URL.parse(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`)
-  const shown = shownText(text.replace(/\/\/[^/]*@/, '//***@'))
+  const shown = shownText(withoutSignIn(text))
   if (!url || text.length > maxUrlLength || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     throw new NetworkSettingError(
       `${from} is ${JSON.stringify(shown)}; expected an http or https URL such as http://proxy.example:3128 (socks is not supported)`,

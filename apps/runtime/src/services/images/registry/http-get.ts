@@ -260,12 +260,12 @@ export const unavailable = (url: string, why: string, cause?: unknown, hint?: st
     ...(hint !== undefined && { hint }),
   })
 
-/** Codes of OpenSSL and Node.js for a certificate that cannot be verified. */
-const certificateCodes = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/
+/** Codes of OpenSSL, Node.js and `NetworkFailure` for a certificate that cannot be verified. */
+const certificateCodes = /^(?:certificate_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/
 
 const hintFor = (cause: unknown): string | undefined =>
   certificateCodes.test(String((cause as NodeJS.ErrnoException).code))
-    ? 'Check the clock of the device. Add the authority of the certificate with NODE_EXTRA_CA_CERTS, or name the registry in images.insecure.'
+    ? 'Check the clock of the device. Put the authority of the certificate into the file of network.caFile, or name the registry in images.insecure.'
     : undefined
 
 /**

@@ -7,8 +7,10 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createNetwork } from '@selvedge/client/node'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makeCertificate } from '../../../../../../tests/harness/certificate.ts'
+import { startConnectProxy } from '../../../../../../tests/harness/connect-proxy.ts'
 import { needs } from '../../../../../../tests/harness/installed.ts'
 import { openBlobs } from '../blobs.ts'
 import { openHttpGet } from './http-get.ts'
@@ -197,9 +199,9 @@ describe('a mirror', () => {
 })
 
 describe('a registry of images.insecure', () => {
-  const listenWithTls = async (heard: string[] = []) => {
+  const listenWithTls = async (heard: string[] = [], answer?: Answering) => {
     const { key, cert } = makeCertificate(folder, 'registry')
-    return start(createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, withImage(heard)))
+    return start(createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, withImage(heard, answer)))
   }
 
   it(
@@ -214,6 +216,39 @@ describe('a registry of images.insecure', () => {
         reason: 'registry_unavailable',
         hint: expect.stringContaining('images.insecure'),
       })
+    },
+  )
+
+  it(
+    'may have such a certificate with the network of a runtime, directly and behind a proxy, and its other hosts may not',
+    needs('openssl'),
+    async () => {
+      const proxied = 'registry.example:5000'
+      const host = await listenWithTls([], ({ url }, response) =>
+        url === '/moved' ? response.writeHead(302, { Location: 'https://storage.example/' }).end() : undefined,
+      )
+      const other = await listenWithTls()
+      const proxy = await startConnectProxy({
+        portOf: (asked) => Number((asked === proxied ? host : other).split(':')[1]),
+      })
+      const unknown = async () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }))
+      const network = createNetwork({ proxy: proxy.url, env: {} })
+      await pull(host, { insecure: [host], outbound: network })
+      await pull(proxied, { insecure: [proxied], outbound: network, http: { resolve: unknown } })
+      const get = await openHttpGet(proxied, {
+        ...{ insecure: new Set([proxied]), outbound: network, resolve: unknown },
+      })
+      // Hosts that a registry leads to, and the same host at another port.
+      for (const url of [`https://${proxied}/moved`, 'https://registry.example:5001/', 'https://token.example/'])
+        await expect(get(url, {})).rejects.toMatchObject({
+          cause: { reason: 'certificate_untrusted' },
+          hint: expect.stringContaining('images.insecure'),
+        })
+      await expect(get(`https://${other}/`, {})).rejects.toThrow('an address of the local network')
+      const accepted = await get(`https://${proxied}/v2/`, {})
+      expect(accepted.status).toBe(200)
+      accepted.discard()
+      proxy.close()
     },
   )
 
