@@ -92,6 +92,16 @@ it('another project or account gets nothing of it', async () => {
   expect(await complete(partials)).toMatchObject({ requested: [content.length - 1] })
 })
 
+it('a layer that is removed to make room while a pull begins with it is downloaded, and stays', async () => {
+  await leave(2000)
+  const partials = await open()
+  const [unused] = partials.unused([])
+  const removal = unused!.remove()
+  const { requested } = await complete(partials)
+  await removal
+  expect([requested, names()]).toEqual([[0], [expect.any(String)]])
+})
+
 it('two pulls do not write the same layer: the second one gets undefined, until the first one ends', async () => {
   await leave(2000)
   const partials = await open()

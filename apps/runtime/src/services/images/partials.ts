@@ -72,10 +72,13 @@ const ownerIn = (name: string): string => name.split('.')[1]!
 function createFiles(folder: string, ageMs: number, now: () => number) {
   const files = new Map<string, Found>()
   const pathOf = (name: string) => join(folder, name)
+  let removals: Promise<unknown> = Promise.resolve()
 
   async function remove(name: string): Promise<void> {
     files.delete(name)
-    await rm(pathOf(name), { recursive: true, force: true })
+    const removal = rm(pathOf(name), { recursive: true, force: true })
+    removals = Promise.allSettled([removals, removal])
+    await removal
   }
 
   /** Lists a name, or removes what is no part of a layer. */
@@ -100,7 +103,11 @@ function createFiles(folder: string, ageMs: number, now: () => number) {
     for (let name = findSurplus(); name !== undefined; name = findSurplus()) await remove(name)
   }
 
-  return { files, pathOf, remove, add, dropOld }
+  return {
+    ...{ files, pathOf, remove, add, dropOld },
+    /** Resolves when no file is being removed: one that was opened before would lose its name. */
+    removed: () => removals,
+  }
 }
 
 /**
@@ -113,7 +120,7 @@ export async function openPartials(
   clock: Pick<Clock, 'now'>,
 ): Promise<Partials> {
   makeFolder(folder)
-  const { files, pathOf, remove, add, dropOld } = createFiles(folder, ageMs, clock.now)
+  const { files, pathOf, remove, add, dropOld, removed } = createFiles(folder, ageMs, clock.now)
   const inUse = new Set<string>()
   for (const name of await readdir(folder)) await add(name)
   await dropOld()
@@ -139,6 +146,7 @@ export async function openPartials(
         inUse.add(name)
         own.add(name)
         files.delete(name)
+        await removed()
         try {
           return await completeFile(pathOf(name), blob, download, onFound)
         } catch (cause) {

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createNetwork } from '@selvedge/client/node'
@@ -11,6 +11,24 @@ import { makeAuthority } from '../../../../../../tests/harness/authority.ts'
 import { type ConnectProxy, startConnectProxy } from '../../../../../../tests/harness/connect-proxy.ts'
 import { needs } from '../../../../../../tests/harness/installed.ts'
 import { openHttpGet, readText } from './http-get.ts'
+
+it('a registry that announces its answer without end is refused', async () => {
+  const server = createPlainServer((socket) => {
+    sockets.push(socket)
+    socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(17))
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi')
+  })
+  const sockets: Socket[] = []
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  await expect((await openHttpGet(host))(`http://${host}/v2/`, {})).rejects.toMatchObject({
+    reason: 'registry_unavailable',
+    message: `${host}: it announced its answer without end`,
+  })
+  for (const socket of sockets) socket.destroy()
+  server.close()
+})
 
 describe('a registry behind a proxy', needs('openssl'), () => {
   let folder: string

@@ -19,6 +19,8 @@ import { pullMs } from '../limits.ts'
 import { type Pace, paced } from '../paced.ts'
 
 const maxRedirects = 5
+/** Interim responses (1xx) before the answer. */
+const maxInterim = 16
 
 export interface TransferLimits extends Pace {
   /** Milliseconds until the headers of an answer must be there. */
@@ -195,6 +197,16 @@ function send(
     const refuse = (cause: unknown) =>
       reject(unavailable(url.href, (cause as Error).message, cause, hintFor(cause)))
     request.on('close', () => clearTimeout(late))
+    let interim = 0
+    request.on(
+      'information',
+      safely('registry.information', () => {
+        if (++interim <= maxInterim) return
+        // The answer may be in the same packet.
+        refuse(new Error('it announced its answer without end'))
+        request.destroy()
+      }),
+    )
     // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
     request.on(
       'upgrade',

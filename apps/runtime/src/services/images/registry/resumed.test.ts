@@ -150,6 +150,13 @@ it.each([
   expect(pulled.ranges).toEqual([undefined, 'bytes=1000000-', ...again])
 })
 
+it('is complete with its last byte, also if the connection breaks before the answer ends', async () => {
+  // In chunks, without the one that would be the last.
+  const pulled = await pull(({ response }) => void response.write(layer, () => response.destroy()))
+  await expectWhole(pulled)
+  expect([pulled.ranges, pulled.waits]).toEqual([[undefined], []])
+})
+
 it('stops after five downloads from the start, each of them cut', async () => {
   const pulled = await pull(({ response }) => {
     response.writeHead(200, { 'Content-Length': layer.length })

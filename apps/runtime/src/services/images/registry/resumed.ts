@@ -86,6 +86,8 @@ export async function* resumed(
       // Another range than the requested one, or a body without its end.
       throw new Error('the answer was complete before the blob')
     } catch (cause) {
+      // Its digest shows whether it is the blob.
+      if (state.received === blob.size && !(cause instanceof RpcError)) return
       if (!mayContinue(cause)) throw cause
       if (cause instanceof WrongRange || answerOf(cause)?.status === 416) state.hasRanges = false
       const progress = state.received - before
