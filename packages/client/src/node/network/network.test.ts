@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer, request as httpRequest, type Server } from 'node:http'
 import { createServer as createTlsServer, request as httpsRequest } from 'node:https'
-import type { AddressInfo, LookupFunction } from 'node:net'
+import { type AddressInfo, createServer as createSilentServer, type LookupFunction, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Issued, makeAuthority, type TestAuthority } from '../../../../../tests/harness/authority.ts'
 import {
   type ConnectProxy,
@@ -156,6 +156,30 @@ describe('without TLS', () => {
     await expect(get(network, 'http://a.example', { use: 'foreign' })).rejects.toThrow(proxy.url)
     expect(network.status().problem).toContain(proxy.url)
   })
+})
+
+it('a host that the proxy waits for in vain is shown if it is a service, and not if another user named it', async () => {
+  const asked = createSilentServer((socket) => void socket.on('error', () => undefined))
+  servers.push(asked)
+  asked.listen(0, '127.0.0.1')
+  await once(asked, 'listening')
+  const network = createNetwork({ proxy: `http://127.0.0.1:${(asked.address() as AddressInfo).port}`, env: {} })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    for (const use of ['foreign', 'service'] as const) {
+      const failed = get(network, 'http://a.example', { use })
+      const [socket] = (await once(asked, 'connection')) as [Socket]
+      await once(socket, 'data')
+      vi.advanceTimersByTime(15_000)
+      await expect(failed).rejects.toMatchObject({ reason: 'proxy_timeout' })
+      expect(network.status().problem?.includes('did not connect to a.example:80') ?? false).toBe(
+        use === 'service',
+      )
+      socket.destroy()
+    }
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 describe('with TLS', needs('openssl'), () => {

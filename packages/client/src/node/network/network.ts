@@ -73,7 +73,11 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   const agents = new Map<string, Agent>()
   const notes = createNotes()
 
-  async function tunnel({ url, credentials }: ProxyServer, { host, port, lookup }: Target): Promise<Socket> {
+  async function tunnel(
+    { url, credentials }: ProxyServer,
+    { host, port, lookup }: Target,
+    use: Use,
+  ): Promise<Socket> {
     const name = String(host)
     if (lookup) await judgeName(name, lookup)
     const open = async () =>
@@ -81,13 +85,14 @@ export function createNetwork(options: NetworkOptions = {}): Network {
         ...{ proxy: url, host: name, port: Number(port), context: authorities.context() },
         credentials: proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile),
       })
-    return notes.about(url.origin, (reason) => ofProxy.has(reason), open())
+    const isShown = (reason: string) => ofProxy.has(reason) || (use === 'service' && reason === 'proxy_timeout')
+    return notes.about(url.origin, isShown, open())
   }
 
   /** A connection for requests to URLs of one protocol. */
   function openerOf(server: ProxyServer | undefined, isSecure: boolean, use: Use): Open {
     return async (target) => {
-      const below = server && (await tunnel(server, target))
+      const below = server && (await tunnel(server, target, use))
       if (!isSecure) return below as Socket
       const { servername, lookup, rejectUnauthorized } = target
       const to = { host: String(target.host), port: Number(target.port), context: authorities.context() }
@@ -148,7 +153,6 @@ function createNotes() {
 /** Reasons about the proxy itself: no server that another user named can cause them. */
 const ofProxy: ReadonlySet<string> = new Set([
   'proxy_unreachable',
-  'proxy_timeout',
   'proxy_credentials',
   'proxy_sign_in_page',
   'certificate_expired',

@@ -149,6 +149,7 @@ describe('a proxy is refused, with its address and the next step, if it', () => 
   it('never answers', async () => {
     const opening = open(() => undefined, { timeoutMs: 50 })
     await expect(opening).rejects.toMatchObject({ reason: 'proxy_timeout', code: 'ETIMEDOUT' })
+    await expect(opening).rejects.toThrow('did not connect to service.example:443: no answer within 0.05 s')
   })
 
   it('sends one byte after the other, for ever', async () => {

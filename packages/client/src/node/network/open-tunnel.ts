@@ -33,16 +33,24 @@ export async function openTunnel(target: TunnelTarget): Promise<Socket> {
     return socket
   } catch (cause) {
     socket.destroy()
-    throw cause instanceof NetworkFailure ? cause : unreachable(proxy, cause as NodeJS.ErrnoException)
+    throw cause instanceof NetworkFailure ? cause : unanswered(target, cause as NodeJS.ErrnoException)
   }
 }
 
 const unreachable = ({ origin }: URL, { code, message }: NodeJS.ErrnoException): NetworkFailure =>
   new NetworkFailure(
-    code === 'ETIMEDOUT' ? 'proxy_timeout' : 'proxy_unreachable',
+    'proxy_unreachable',
     `the proxy ${origin} can't be used: ${message || code}. Check network.proxy (or HTTPS_PROXY), and that the proxy runs`,
     code ?? 'ECONNRESET',
   )
+
+/** The proxy is there: where it needs too long, it may be the host that does not answer. */
+function unanswered({ proxy, host, port }: TunnelTarget, cause: NodeJS.ErrnoException): NetworkFailure {
+  if (cause.code !== 'ETIMEDOUT') return unreachable(proxy, cause)
+  const next = 'Check that it can reach this host, or add the host to network.noProxy'
+  const why = `the proxy ${proxy.origin} did not connect to ${host}:${port}: ${cause.message}. ${next}`
+  return new NetworkFailure('proxy_timeout', why, cause.code)
+}
 
 const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '')
 
