@@ -79,6 +79,9 @@ export const runtime: Bounds = {
       '`followers.delete` when the response closes',
     ),
   },
+  'apps/runtime/src/services/containers/once-runs.ts': {
+    'createOnceRuns.runs': passing('one for each deployment of an app under way: `containers.ts: maxQueue` of each'),
+  },
   'apps/runtime/src/services/containers/serving.ts': {
     'createServing.draining': lasting(
       'one for each instance that was replaced, until its `deadline`',

@@ -197,6 +197,43 @@ describe('a member that runs once and fails', () => {
   })
 })
 
+describe('a member that does not exit is stopped, and its app as before', () => {
+  const deploying = async () => {
+    await device.apps.deploy(own, plan('shop', [service('db')]))
+    device.seen.exits.clear()
+    return failureOf(device.apps.deploy(own, shop()))
+  }
+
+  it('when its account leaves the device', async () => {
+    const failed = deploying()
+    await expect.poll(() => device.seen.running).toContain('shop-migrate r1')
+    device.seen.accountId = 'b'
+    await device.containers.followAccount()
+    expect((await failed).message).toContain('its account left the device')
+    expect([device.seen.running, device.containersIn()]).toEqual([[], { 'shop-db': 'i r1' }])
+  })
+
+  it('when its account is removed', async () => {
+    const failed = deploying()
+    await expect.poll(() => device.seen.running).toContain('shop-migrate r1')
+    await device.containers.wipe('a', async () => {
+      device.seen.accountId = 'b'
+    })
+    await failed
+    expect([device.seen.running, device.containersIn()]).toEqual([[], {}])
+  })
+
+  it('when the runtime stops', async () => {
+    const failed = deploying()
+    await expect.poll(() => device.seen.running).toContain('shop-migrate r1')
+    const { seen } = device
+    await reopen()
+    expect((await failed).message).toContain('the runtime stops')
+    expect(seen.running).not.toContain('shop-migrate r1')
+    await expect.poll(() => device.seen.running).toEqual(['shop-db r1'])
+  })
+})
+
 describe('a power cut', () => {
   /** Services start in the background. */
   const stateIn = (container: { readonly state: string } | null) =>

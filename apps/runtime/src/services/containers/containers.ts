@@ -11,6 +11,7 @@ import { type Changes, createChanges } from './changes.ts'
 import { createDeploy, createDeploySteps, type Deploy } from './deploy.ts'
 import { createEntries, type Entries, type Entry, type EntryParts, noteIn } from './entries.ts'
 import { createHistory } from './history.ts'
+import { createOnceRuns } from './once-runs.ts'
 import { isOfAccount } from './owned.ts'
 import { createPathOwners } from './path-owners.ts'
 import { recover, removeData, removeLeaving } from './recovery.ts'
@@ -93,6 +94,7 @@ export function createContainers(parts: ContainerParts): Containers {
   const history = createHistory({ ...parts, paths, learned })
   const entries = createEntries(parts, history, () => resuming)
   const turns = createTurns(maxQueue)
+  const onceRuns = createOnceRuns()
 
   /** No change begins before what an earlier run left is recovered. */
   async function inside<T>(key: string, work: (entry: Entry, key: string) => Promise<T>): Promise<T> {
@@ -100,7 +102,7 @@ export function createContainers(parts: ContainerParts): Containers {
     try {
       return await work(entries.of(key), key)
     } finally {
-      entries.dropIfRemoved(key)
+      await entries.dropIfRemoved(key)
     }
   }
   const takeAnyway = (key: string, work: (entry: Entry, key: string) => Promise<void>) =>
@@ -144,6 +146,8 @@ export function createContainers(parts: ContainerParts): Containers {
     await forget()
     const left = leave()
     await Promise.allSettled([left])
+    // Their deployment has the turn of its containers.
+    await onceRuns.stop((each) => each.accountId === accountId)
     // After the changes that were under way: they may have put something back before the account left.
     const keys = entries.keys().filter((key) => isKeyOf(key, accountId))
     await forEach(keys, async (_, { service }) => service?.stop())
@@ -163,7 +167,7 @@ export function createContainers(parts: ContainerParts): Containers {
     },
     ...createRenewals({ store, entries, renew, takeAnyway }),
     ...createChanges(changeParts),
-    ...createTogether(changeParts, steps),
+    ...createTogether(changeParts, steps, onceRuns),
     ...createViews(store, entries, history, parts.accountId),
     resume() {
       const done = resume()
@@ -177,13 +181,14 @@ export function createContainers(parts: ContainerParts): Containers {
     async followAccount() {
       await resuming
       parts.onChange()
+      await onceRuns.stop((each) => each.accountId !== parts.accountId())
       const keys = [...Object.keys(store.value.containers), ...entries.keys()]
       await forEach(keys, (key, { service }) => followAccount(parts, entries, key, service))
     },
     async close(isReplaced) {
       isClosing = true
       await resuming
-      await entries.close(isReplaced)
+      await Promise.all([entries.close(isReplaced), onceRuns.close()])
       await Promise.all([storage.close(), learned.stop()])
     },
   }

@@ -78,8 +78,8 @@ export interface Entries {
    * @returns what to call when no more lines are needed
    */
   followLogs(prefix: string, onLine: (key: string, line: LogLine) => void): () => void
-  /** Drops the entry of a container that is not in the document. */
-  dropIfRemoved(key: string): void
+  /** Stops a container that is not in the document, and drops its entry. */
+  dropIfRemoved(key: string): Promise<void>
   planOf(key: string, container: StoredContainer): Plan
   /** The service of the entry, made when it is first needed. */
   serviceOf(key: string, container: StoredContainer): Service
@@ -187,7 +187,10 @@ export function createEntries(
     of: entryOf,
     keys: () => [...entries.keys()],
     followLogs: logs.follow,
-    dropIfRemoved(key) {
+    async dropIfRemoved(key) {
+      if (store.value.containers[key]) return
+      // Its account may have been removed while a change of it was under way.
+      await entries.get(key)?.service?.stop()
       if (!store.value.containers[key]) entries.delete(key)
     },
     planOf,

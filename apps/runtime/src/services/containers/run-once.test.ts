@@ -11,12 +11,14 @@ let lines: string[]
 let stopped: number[]
 /** How each start ends; undefined: it runs until it is stopped. */
 let endings: (Partial<Ending> | Error | undefined)[]
+let whilePausing: () => void
 
 beforeEach(() => {
   time = 0
   pauses = []
   lines = []
   stopped = []
+  whilePausing = () => undefined
 })
 
 const start = async (): Promise<Instance> => {
@@ -37,11 +39,18 @@ const start = async (): Promise<Instance> => {
 async function wait(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal) await new Promise(setImmediate)
   if (signal?.aborted) return
-  if (!signal) pauses.push(ms)
+  if (!signal) {
+    pauses.push(ms)
+    whilePausing()
+  }
   time += ms
 }
 
-const outcomeOf = async (retries: number, env: Record<string, string> = {}): Promise<string> => {
+const outcomeOf = async (
+  retries: number,
+  env: Record<string, string> = {},
+  stopping = new AbortController().signal,
+): Promise<string> => {
   const plan = {
     settings: readSettings(env),
     content: {},
@@ -49,7 +58,7 @@ const outcomeOf = async (retries: number, env: Record<string, string> = {}): Pro
   } as unknown as Plan
   const engine = { start } as unknown as Engine
   const hold = <T>(_: unknown, work: () => T) => work()
-  return runOnce({ engine, hold: hold as never, now: () => time, wait }, plan, retries).then(
+  return runOnce({ engine, hold: hold as never, now: () => time, wait, stopping }, plan, retries).then(
     () => 'completed',
     (cause: RpcError) => cause.message,
   )
@@ -102,4 +111,27 @@ it('a program that does not exit is stopped at its limit', async () => {
     'it did not exit within 40 s (MCM.HEALTH_SEC), and was stopped',
   )
   expect([stopped, time, endings.length]).toEqual([[7], 40_000, 1])
+})
+
+describe('it is stopped before it has completed', () => {
+  const end = { why: 'the runtime stops', graceSeconds: 3 }
+  const message = 'it was stopped before it had completed: the runtime stops'
+
+  it('while it runs or starts, with the shorter one of two times to exit', async () => {
+    for (const seconds of ['7', '2']) {
+      const stopping = new AbortController()
+      endings = [undefined, { exitCode: 0 }]
+      const outcome = outcomeOf(5, { 'MCM.STOP_SEC': seconds }, stopping.signal)
+      stopping.abort(end)
+      expect([await outcome, endings.length]).toEqual([message, 1])
+    }
+    expect([stopped, time]).toEqual([[3, 2], 0])
+  })
+
+  it('while it waits for its next start', async () => {
+    const stopping = new AbortController()
+    whilePausing = () => stopping.abort(end)
+    endings = [1, 2, 0].map((exitCode) => ({ exitCode }))
+    expect([await outcomeOf(5, {}, stopping.signal), endings.length, stopped]).toEqual([message, 1, []])
+  })
 })

@@ -12,8 +12,8 @@ import { contentsOf, type Deployment, type DeploySteps, recordFailure, switchTo 
 import { completedOf, type Entry } from './entries.ts'
 import { lastWords, linesOfReason } from './history.ts'
 import type { Running } from './instances.ts'
+import type { OnceRuns } from './once-runs.ts'
 import { expectOfAccount } from './owned.ts'
-import { runOnce } from './run-once.ts'
 import type { Service } from './service.ts'
 
 /** A container that ran once. */
@@ -95,10 +95,15 @@ type EntriesByKey = ReadonlyMap<string, Entry>
 
 interface Context extends ChangeParts {
   readonly steps: DeploySteps
+  readonly onceRuns: Pick<OnceRuns, 'run'>
 }
 
-export function createTogether(parts: ChangeParts, steps: DeploySteps): Together {
-  const context: Context = { ...parts, steps }
+export function createTogether(
+  parts: ChangeParts,
+  steps: DeploySteps,
+  onceRuns: Pick<OnceRuns, 'run'>,
+): Together {
+  const context: Context = { ...parts, steps, onceRuns }
   const { store } = parts
   /** Changes those of the containers that are there. */
   const inTurnsOf = (
@@ -346,13 +351,13 @@ async function prepareOne(
 }
 
 async function complete(
-  { entries, engines, hold, clock }: Context,
+  { entries, engines, hold, clock, onceRuns }: Context,
   deployment: Deployment,
   retries: number,
 ): Promise<Omit<Prepared, 'release'>> {
   const { key, next, content } = deployment
   const parts = { engine: engines[content.kind], hold, now: () => performance.now() }
-  await runOnce(parts, entries.planOf(key, next), retries)
+  await onceRuns.run(parts, entries.planOf(key, next), retries)
   const { name, revision } = next
   return {
     ...{ deployment, started: undefined, ended: () => undefined },
