@@ -80,7 +80,9 @@ export const runtime: Bounds = {
     ),
   },
   'apps/runtime/src/services/containers/once-runs.ts': {
-    'createOnceRuns.runs': passing('one for each deployment of an app under way: `containers.ts: maxQueue` of each'),
+    'createOnceRuns.runs': passing(
+      'one for each deployment of an app under way: `containers.ts: maxQueue` of each',
+    ),
   },
   'apps/runtime/src/services/containers/serving.ts': {
     'createServing.draining': lasting(

@@ -53,9 +53,8 @@ export async function runOnce(parts: OnceParts, plan: Plan, retries: number): Pr
 const stoppedEarly = ({ why }: Stop): RpcError =>
   new RpcError('container_failed', `it was stopped before it had completed: ${why}`)
 
-interface RunParts extends OnceParts, Required<Pick<OnceParts, 'wait' | 'stopping'>> {
-  readonly stopped: Promise<'stopped'>
-}
+type RunParts = OnceParts &
+  Required<Pick<OnceParts, 'wait' | 'stopping'>> & { readonly stopped: Promise<'stopped'> }
 
 function runToEnd(
   { engine, hold, now, wait, stopping, stopped }: RunParts,

@@ -3,7 +3,12 @@ import { once } from 'node:events'
 import { copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer, request as httpRequest, type Server } from 'node:http'
 import { createServer as createTlsServer, request as httpsRequest } from 'node:https'
-import { type AddressInfo, createServer as createSilentServer, type LookupFunction, type Socket } from 'node:net'
+import {
+  type AddressInfo,
+  createServer as createSilentServer,
+  type LookupFunction,
+  type Socket,
+} from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -163,7 +168,10 @@ it('a host that the proxy waits for in vain is shown if it is a service, and not
   servers.push(asked)
   asked.listen(0, '127.0.0.1')
   await once(asked, 'listening')
-  const network = createNetwork({ proxy: `http://127.0.0.1:${(asked.address() as AddressInfo).port}`, env: {} })
+  const network = createNetwork({
+    proxy: `http://127.0.0.1:${(asked.address() as AddressInfo).port}`,
+    env: {},
+  })
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     for (const use of ['foreign', 'service'] as const) {

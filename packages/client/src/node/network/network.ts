@@ -85,7 +85,8 @@ export function createNetwork(options: NetworkOptions = {}): Network {
         ...{ proxy: url, host: name, port: Number(port), context: authorities.context() },
         credentials: proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile),
       })
-    const isShown = (reason: string) => ofProxy.has(reason) || (use === 'service' && reason === 'proxy_timeout')
+    const isShown = (reason: string) =>
+      ofProxy.has(reason) || (use === 'service' && reason === 'proxy_timeout')
     return notes.about(url.origin, isShown, open())
   }
 

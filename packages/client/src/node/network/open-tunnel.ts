@@ -25,7 +25,7 @@ export interface TunnelTarget {
 
 /** @throws NetworkFailure `proxy_…`, or `certificate_…` of the proxy */
 export async function openTunnel(target: TunnelTarget): Promise<Socket> {
-  const { proxy, timeoutMs = tunnelTimeoutMs } = target
+  const { timeoutMs = tunnelTimeoutMs } = target
   const deadline = performance.now() + timeoutMs
   const socket = await reach(target, timeoutMs)
   try {

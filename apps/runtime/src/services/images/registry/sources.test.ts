@@ -201,7 +201,9 @@ describe('a mirror', () => {
 describe('a registry of images.insecure', () => {
   const listenWithTls = async (heard: string[] = [], answer?: Answering) => {
     const { key, cert } = makeCertificate(folder, 'registry')
-    return start(createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, withImage(heard, answer)))
+    return start(
+      createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, withImage(heard, answer)),
+    )
   }
 
   it(
@@ -225,7 +227,9 @@ describe('a registry of images.insecure', () => {
     async () => {
       const proxied = 'registry.example:5000'
       const host = await listenWithTls([], ({ url }, response) =>
-        url === '/moved' ? response.writeHead(302, { Location: 'https://storage.example/' }).end() : undefined,
+        url === '/moved'
+          ? response.writeHead(302, { Location: 'https://storage.example/' }).end()
+          : undefined,
       )
       const other = await listenWithTls()
       const proxy = await startConnectProxy({
@@ -239,7 +243,11 @@ describe('a registry of images.insecure', () => {
         ...{ insecure: new Set([proxied]), outbound: network, resolve: unknown },
       })
       // Hosts that a registry leads to, and the same host at another port.
-      for (const url of [`https://${proxied}/moved`, 'https://registry.example:5001/', 'https://token.example/'])
+      for (const url of [
+        `https://${proxied}/moved`,
+        'https://registry.example:5001/',
+        'https://token.example/',
+      ])
         await expect(get(url, {})).rejects.toMatchObject({
           cause: { reason: 'certificate_untrusted' },
           hint: expect.stringContaining('images.insecure'),
