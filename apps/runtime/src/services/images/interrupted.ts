@@ -3,11 +3,12 @@
  * named by the hash of its content: one that was changed or cut short is removed, and its download is not continued.
  */
 import { hash } from 'node:crypto'
-import { lstat, readdir, readFile, rm } from 'node:fs/promises'
+import { lstat, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolder, writeOnce } from '@selvedge/service-kit/store'
+import { writeOnce } from '@selvedge/service-kit/store'
 import * as z from 'zod'
 import type { Owner } from '../deployments/ownership.ts'
+import { createLateFolder } from './late-folder.ts'
 import { shares } from './limits.ts'
 
 const limits = { bytes: 16 * 1024, files: shares.pulls.onDevice } as const
@@ -40,9 +41,13 @@ export interface InterruptedPulls {
   during<T>(pull: Omit<InterruptedPull, 'forget'>, work: () => Promise<T>): Promise<T>
 }
 
-/** @param folder is made if it is missing */
+/** @param folder is made by the first pull */
 export async function openInterrupted(folder: string): Promise<InterruptedPulls> {
-  makeFolder(folder)
+  const late = createLateFolder(folder)
+  const note = async (path: string, text: string) => {
+    late.make()
+    await writeOnce(path, text)
+  }
   const forget = (path: string) => rm(path, { recursive: true, force: true })
 
   async function read(path: string, name: string): Promise<InterruptedPull | undefined> {
@@ -60,7 +65,7 @@ export async function openInterrupted(folder: string): Promise<InterruptedPulls>
   }
 
   const left: InterruptedPull[] = []
-  for (const name of await readdir(folder)) {
+  for (const name of await late.names()) {
     const path = join(folder, name)
     const pull = left.length < limits.files ? await read(path, name) : undefined
     if (pull) left.push(pull)
@@ -73,7 +78,7 @@ export async function openInterrupted(folder: string): Promise<InterruptedPulls>
       const { account_id: accountId, client_id: clientId } = owner
       const text = JSON.stringify({ accountId, clientId, source, name, since })
       const path = join(folder, nameOf(text))
-      await writeOnce(path, text).catch(() => undefined)
+      await note(path, text).catch(() => undefined)
       try {
         return await work()
       } finally {

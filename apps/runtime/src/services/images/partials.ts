@@ -6,15 +6,15 @@
  */
 import { createHash, type Hash, hash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, lstat, open, readdir, rm } from 'node:fs/promises'
+import { type FileHandle, lstat, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
-import { makeFolder } from '@selvedge/service-kit/store'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
 import type { Draft } from './blobs.ts'
 import type { Unused } from './evictable.ts'
+import { createLateFolder } from './late-folder.ts'
 
 /** Files on the device; a pull has 201 at most. */
 const maxFiles = 1000
@@ -111,7 +111,7 @@ function createFiles(folder: string, ageMs: number, now: () => number) {
 }
 
 /**
- * @param folder is made if it is missing
+ * @param folder is made by the first download
  * @param ageMs milliseconds since their last change after which files are removed
  */
 export async function openPartials(
@@ -119,10 +119,10 @@ export async function openPartials(
   ageMs: number,
   clock: Pick<Clock, 'now'>,
 ): Promise<Partials> {
-  makeFolder(folder)
+  const late = createLateFolder(folder)
   const { files, pathOf, remove, add, dropOld, removed } = createFiles(folder, ageMs, clock.now)
   const inUse = new Set<string>()
-  for (const name of await readdir(folder)) await add(name)
+  for (const name of await late.names()) await add(name)
   await dropOld()
   setInterval(safely('partials.sweep', dropOld), sweepIntervalMs).unref()
 
@@ -148,6 +148,7 @@ export async function openPartials(
         files.delete(name)
         await removed()
         try {
+          late.make()
           return await completeFile(pathOf(name), blob, download, onFound)
         } catch (cause) {
           if (!(cause instanceof RpcError && cause.reason === 'registry_unavailable')) await remove(name)
