@@ -1,6 +1,7 @@
 /** Events of a runtime for people. Foreign text in them is cleaned by the caller. */
 import { ConnectionFailure } from '@selvedge/client'
 import { describeNotice, type RuntimeEvent } from '@selvedge/protocol'
+import { paceOf } from './progress.ts'
 
 type DataOf<Name extends RuntimeEvent['topic']> = Extract<RuntimeEvent, { topic: Name }>['data']
 
@@ -9,9 +10,12 @@ const links = (name: string, { reachable, lastError }: DataOf<'connectivity'>['i
   return reachable ? `${name} answers` : `${name} does not answer: ${lastError ?? 'no reason given'}`
 }
 
-/** How much of an image has arrived. */
-const arrived = ({ source, receivedBytes, totalBytes }: DataOf<'pulls'>[number]): string =>
-  totalBytes === null ? source : `${source}  ${receivedBytes} of ${totalBytes} bytes`
+/** How much of an image has arrived, and how fast. */
+function arrived(pull: DataOf<'pulls'>[number]): string {
+  const { source, receivedBytes, totalBytes } = pull
+  const bytes = totalBytes === null ? '' : `${receivedBytes} of ${totalBytes} bytes`
+  return [source, bytes, paceOf(pull)].filter((each) => each !== '').join('  ')
+}
 
 const orEmpty = (lines: readonly string[]): readonly string[] => (lines.length === 0 ? ['-'] : lines)
 

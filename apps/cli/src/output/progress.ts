@@ -1,10 +1,13 @@
+import type { TopicData } from '@selvedge/protocol'
 import type { Terminal } from './terminal.ts'
+
+type Pull = TopicData<'pulls'>[number]
 
 /** A bar on standard error where a person watches, nothing where a program does. */
 const width = 30
 const intervalMs = 100
 
-const sizeOf = (bytes: number): string =>
+export const sizeOf = (bytes: number): string =>
   bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
 
 /** A bar with the share of a total in bytes. */
@@ -12,6 +15,16 @@ export function progressBar(done: number, total: number): string {
   const share = total === 0 ? 1 : Math.min(1, done / total)
   const bar = '█'.repeat(Math.round(share * width)).padEnd(width, '░')
   return `${bar} ${String(Math.floor(share * 100)).padStart(3)} % of ${sizeOf(total)}`
+}
+
+/** How a download of the runtime proceeds, beside its bytes: its rate, its cuts, and what it waits for. */
+export function paceOf({ bytesPerSecond, interruptions = 0, waiting }: Pull): string {
+  const cuts = `${interruptions} interruption${interruptions === 1 ? '' : 's'}`
+  return [
+    ...(bytesPerSecond === undefined || waiting ? [] : [`${sizeOf(bytesPerSecond)}/s`]),
+    ...(interruptions === 0 ? [] : [cuts]),
+    ...(waiting ? [`tries again in ${waiting.seconds} s: ${waiting.reason}`] : []),
+  ].join(', ')
 }
 
 export interface Progress {

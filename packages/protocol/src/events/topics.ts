@@ -54,6 +54,8 @@ export const neighbour = nodeRecord.pick({
 
 /** Maximum images that one project downloads at the same time. */
 export const maxPulls = 8
+/** Maximum characters of the reason for which a download waits. */
+export const maxWaitingReason = 300
 
 export const topics = {
   account: topic({
@@ -84,6 +86,25 @@ export const topics = {
             .int()
             .nullable()
             .describe('Without layers that are on the device already; null until the manifest has arrived'),
+          bytesPerSecond: z
+            .number()
+            .int()
+            .optional()
+            .describe('Of the last ten seconds or so; present from the second second on'),
+          interruptions: z
+            .number()
+            .int()
+            .optional()
+            .describe(
+              'Requests that failed and were repeated, such as cut connections; present from the first one on',
+            ),
+          waiting: z
+            .object({
+              seconds: z.number().int().describe('Until the next request, at the time of the event'),
+              reason: z.string().max(maxWaitingReason).describe('Why the last request failed'),
+            })
+            .optional()
+            .describe('Present while nothing is requested until a time is over'),
         }),
       )
       .max(maxPulls),

@@ -51,6 +51,19 @@ it('shows a bar for the image that it pulls, and no other one', async () => {
   expect(lines.at(-1)).toBe('')
 })
 
+it('shows the rate, the interruptions and what it waits for', async () => {
+  const pulled = { source: 'example/nginx:1', receivedBytes: 1_000_000, totalBytes: 4_000_000 }
+  const { lines } = await pull(
+    [
+      event({ ...pulled, bytesPerSecond: 250_000 }),
+      event({ ...pulled, interruptions: 1, waiting: { seconds: 90, reason: 'host: \u001b[2Jhang up' } }),
+    ],
+    'tries again in',
+  )
+  const last = lines.findLast((line) => line.includes('tries again in'))
+  expect(last).toMatch(/25 % of 4\.0 MB {2}1 interruption, tries again in (90|89) s: host: .*hang up/)
+})
+
 it.each([
   ['reports no progress', []],
   ['sends what is no event', ['{"topic":"pulls","data":"x"}']],

@@ -32,9 +32,9 @@ export async function continuePull(
       break
     } catch (cause) {
       if (!(cause instanceof RpcError && passing.has(cause.reason))) break
+      const delayMs = Math.min(delays.firstMs * 2 ** failures, delays.maxMs)
+      await waiting.wait(delayMs * (0.5 + waiting.random() / 2), cause)
     }
-    const delayMs = Math.min(delays.firstMs * 2 ** failures, delays.maxMs)
-    await waiting.wait(delayMs * (0.5 + waiting.random() / 2))
   }
   await forget()
 }

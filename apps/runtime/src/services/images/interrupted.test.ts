@@ -58,7 +58,7 @@ it('a pull that is complete or failed leaves nothing, and its outcome is that of
 
 it('a pull works without a note if there is no room for one', async () => {
   const { during } = await open()
-  rmSync(place(), { recursive: true })
+  writeFileSync(place(), 'no folder can be made here')
   expect(await during(pull, async () => 'done')).toBe('done')
 })
 

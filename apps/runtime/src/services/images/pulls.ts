@@ -4,12 +4,13 @@ import { createOwnerShare } from '../deployments/owner-share.ts'
 import { isOwnedBy, type Owned, type Owner } from '../deployments/ownership.ts'
 import type { DiskGuard } from './disk.ts'
 import { lengthOf, pullMs, shares } from './limits.ts'
+import { createProgress, type Progress } from './progress.ts'
 import type { PullOptions } from './registry/registry.ts'
 
 type Pull = TopicData<'pulls'>[number]
 
 /** What a pull has to do with the bytes that it gets. */
-export type Counted = Required<Pick<PullOptions, 'announce' | 'onFound' | 'pullMs' | 'watch'>>
+export type Counted = Required<Pick<PullOptions, 'announce' | 'onFound' | 'onWait' | 'pullMs' | 'watch'>>
 
 export interface Pulls {
   /** Those of an owner. */
@@ -38,10 +39,10 @@ export function createPulls(
   timeoutMs: number = pullMs,
 ): Pulls {
   const share = createOwnerShare(shares.pulls)
-  const underWay = new Set<Owned & { pull: Pull }>()
+  const underWay = new Set<Owned & { readonly progress: Progress }>()
 
   const of: Pulls['of'] = (owner) =>
-    [...underWay].filter((each) => isOwnedBy(each, owner)).map(({ pull }) => pull)
+    [...underWay].filter((each) => isOwnedBy(each, owner)).map(({ progress }) => progress.shown())
 
   async function follow<T>(
     owner: Owner,
@@ -49,30 +50,39 @@ export function createPulls(
     { expectRoom, watch }: DiskGuard,
     work: (counted: Counted) => Promise<T>,
   ): Promise<T> {
-    const pull: Pull = { source, receivedBytes: 0, totalBytes: null }
-    const entry = { accountId: owner.account_id, clientId: owner.client_id, pull }
+    const progress = createProgress(source, now)
+    const entry = { accountId: owner.account_id, clientId: owner.client_id, progress }
     const end = now() + timeoutMs
-    const change = (more: Partial<Pull>) => {
-      entry.pull = { ...entry.pull, ...more }
-      onChange()
-    }
     async function* counted(content: AsyncIterable<Uint8Array>, length: number) {
       for await (const chunk of watch(content, length)) {
         if (now() > end)
           throw new RpcError('registry_unavailable', `${source} did not arrive within ${lengthOf(timeoutMs)}`)
-        change({ receivedBytes: entry.pull.receivedBytes + chunk.length })
+        progress.received(chunk.length)
+        onChange()
         yield chunk
       }
     }
     const announce = async (bytes: number) => {
-      change({ totalBytes: bytes })
+      progress.announce(bytes)
+      onChange()
       await expectRoom(bytes)
     }
-    const onFound = (bytes: number) => change({ receivedBytes: entry.pull.receivedBytes + bytes })
+    const onFound = (bytes: number) => {
+      progress.found(bytes)
+      onChange()
+    }
+    const onWait = (ms: number, cause: unknown) => {
+      const over = progress.waits(ms, cause)
+      onChange()
+      return () => {
+        over()
+        onChange()
+      }
+    }
     underWay.add(entry)
     onChange()
     try {
-      return await work({ announce, onFound, pullMs: timeoutMs, watch: counted })
+      return await work({ announce, onFound, onWait, pullMs: timeoutMs, watch: counted })
     } finally {
       underWay.delete(entry)
       onChange()

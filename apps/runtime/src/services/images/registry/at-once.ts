@@ -57,7 +57,7 @@ export function createTogether(get: HttpGet, expectTime: TimeLeft, waiting: Wait
       expectGoing()
       expectTime(url, afterMs)
     },
-    waiting: { ...waiting, wait: (ms) => Promise.race([waiting.wait(ms), stopped.promise]) },
+    waiting: { ...waiting, wait: (...asked) => Promise.race([waiting.wait(...asked), stopped.promise]) },
     async forEach(items, work, places) {
       const queue = items[Symbol.iterator]()
       const run = async () => {

@@ -9,7 +9,7 @@ import { createPlaces, createTogether, type Places } from './at-once.ts'
 import { readText, unavailable } from './http-get.ts'
 import { readReference } from './reference.ts'
 import { createRepeater } from './repeated.ts'
-import { limitTime, real, resumed } from './resumed.ts'
+import { limitTime, real, resumed, type Waiting } from './resumed.ts'
 import { openSources, type SourceOptions } from './sources.ts'
 
 const manifestTypes = [
@@ -32,6 +32,8 @@ export interface PullOptions extends SourceOptions {
   readonly watch: (content: AsyncIterable<Uint8Array>, length: number) => AsyncIterable<Uint8Array>
   /** Limit in bytes of all layers as they are transferred. */
   readonly maxSize: number
+  /** Called when a request failed and is repeated after a time. @returns what to call then */
+  readonly onWait?: (ms: number, cause: unknown) => () => void
   /** Of the device; left out: of this pull alone. */
   readonly places?: Places
   /** Milliseconds for the whole pull. */
@@ -47,9 +49,10 @@ export interface PullOptions extends SourceOptions {
 /** @throws RpcError `registry_unavailable`, `registry_refused`, `not_found`, `digest_mismatch`, `invalid_image`; then nothing is left of it */
 export async function pullImage(blobs: Blobs, source: string, options: PullOptions): Promise<Packed> {
   const reference = readReference(source)
-  const expectTime = limitTime(options.waiting, options.pullMs)
+  const waiting = shownWaiting(options)
+  const expectTime = limitTime(waiting, options.pullMs)
   const { base, get, during } = openSources(reference, options)
-  const repeated = createRepeater(base, expectTime, options.waiting)
+  const repeated = createRepeater(base, expectTime, waiting)
 
   async function document(version: string, expected: string | undefined): Promise<string> {
     const text = await repeated(async (hasAnswered) => {
@@ -81,7 +84,7 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   for (const each of unique.values()) if (!(await isThere(each.digest))) missing.push(each)
   await options.announce(missing.reduce((sum, { size }) => sum + size, 0))
 
-  const together = createTogether(get, expectTime, options.waiting ?? real)
+  const together = createTogether(get, expectTime, waiting)
   const drafts = new Map<string, Draft>()
   try {
     const fetch = async ({ digest, size }: Blob): Promise<Draft> => {
@@ -116,6 +119,19 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
     throw unavailable(base, (cause as Error).message, cause)
   }
 }
+
+/** The waiting of a pull, shown while it lasts. */
+const shownWaiting = ({ waiting = real, onWait }: PullOptions): Waiting => ({
+  ...waiting,
+  async wait(ms, cause) {
+    const over = onWait?.(ms, cause)
+    try {
+      await waiting.wait(ms, cause)
+    } finally {
+      over?.()
+    }
+  },
+})
 
 interface Blob {
   readonly digest: string

@@ -37,7 +37,7 @@ export function createRepeater(url: string, expectTime: TimeLeft, waiting: Waiti
         if (!mayPass || failures >= limit) throw failure
         const delayMs = delayOf(url, failure, failures, waiting.random())
         expectTime(url, delayMs)
-        await waiting.wait(delayMs)
+        await waiting.wait(delayMs, failure)
       }
     }
   }

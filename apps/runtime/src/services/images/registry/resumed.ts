@@ -16,7 +16,8 @@ interface Blob {
 
 /** What tests replace. */
 export interface Waiting {
-  wait(ms: number): Promise<unknown>
+  /** Waits before a request that failed is repeated. @param cause the failure */
+  wait(ms: number, cause: unknown): Promise<unknown>
   /** From 0 to 1. */
   random(): number
   /** Monotonic milliseconds. */
@@ -96,7 +97,7 @@ export async function* resumed(
         throw givenUp(url, blob, state, cause)
       const delayMs = delayOf(url, cause, state.failures, waiting.random())
       expectTime(url, delayMs)
-      await waiting.wait(delayMs)
+      await waiting.wait(delayMs, cause)
     }
   }
 }
