@@ -5,16 +5,16 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { expect, it } from 'vitest'
+import { createNodeFetch } from '@selvedge/client/node'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { functionImage, savedImage, tarOf, writeFile } from '../../harness/archives.ts'
-import { needs } from '../../harness/installed.ts'
+import { has, needs } from '../../harness/installed.ts'
 import { instanceFolder, processesOf } from '../../harness/instances.ts'
-import { testLimitMs } from '../../harness/limits.ts'
-import { podmanNeeds, startPodman } from '../../harness/podman.ts'
+import { stepLimitMs, testLimitMs } from '../../harness/limits.ts'
+import { type Podman, podmanNeeds, startPodman } from '../../harness/podman.ts'
 import { createChance } from '../../harness/seed.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 
-/** A slow machine does fewer rounds, so that the others get their turn; the numbers are printed. */
 interface Rounds {
   readonly least: number
   readonly most: number
@@ -23,15 +23,27 @@ interface Rounds {
   /** Outcomes without which it does not end. */
   readonly until: readonly string[]
 }
-/** Seconds for functions; OCI containers get half of them. */
-const seconds = Number(process.env.SELVEDGE_KILL_SECONDS ?? 8)
+/** Seconds in which more rounds begin than the least number, for functions; OCI containers get half of them. */
+const seconds = Number(process.env.SELVEDGE_KILL_SECONDS ?? 0)
 const functionRounds: Rounds = {
-  least: 12,
+  least: 6,
   most: 240,
   withinMs: seconds * 1000,
   until: ['deploy: old', 'deploy: new', 'redeploy: old', 'redeploy: new'],
 }
 const ociRounds: Rounds = { least: 4, most: 60, withinMs: seconds * 500, until: [] }
+
+/** Rounds in turn: whether what is there is removed, and in which half of the time that a deployment needs the kill comes. */
+const plan = [
+  { removes: false, half: 0 },
+  { removes: false, half: 1 },
+  { removes: true, half: 1 },
+  { removes: false, half: 0 },
+  { removes: false, half: 1 },
+  { removes: true, half: 0 },
+] as const
+/** Deployments that are timed before. */
+const timed = 2
 
 interface Wanted {
   /** VERSION of the container, or none. */
@@ -40,22 +52,23 @@ interface Wanted {
 
 interface Trial {
   readonly services: Services
+  /** Of the container. */
+  readonly name: string
   readonly image: (version: string) => Buffer
   /** What is left over beside what is wanted. */
-  readonly leftovers: (version: string | undefined) => string[]
+  readonly leftovers: (version: string | undefined) => string[] | Promise<string[]>
 }
 
 const functionSource = (version: string) =>
   `export default { fetch(request, env, ctx) { ctx.storage.setItem('version', '${version}'); return new Response(env.VERSION + ' ${version}') } }`
 
 async function runTrial(
-  { services, image, leftovers }: Trial,
+  { services, name, image, leftovers }: Trial,
   { least, most, withinMs, until }: Rounds,
 ): Promise<Record<string, number>> {
   const begunAt = performance.now()
   const random = createChance()
   const outcomes: Record<string, number> = {}
-  const name = 'trial'
   const id = `${services.developer.clientId}-${name}`
   const path = `/${services.developer.clientId}/${name}`
   const { token: edgeAccessToken } = services
@@ -69,20 +82,21 @@ async function runTrial(
   }
   // How long it takes where nobody interferes: kills are spread over that and a little more.
   const times: number[] = []
-  for (let at = 1; at <= 5; at++) {
+  for (let at = 1; at <= timed; at++) {
     await services.restart('SIGKILL')
     const begin = performance.now()
     await deploy(`0.${at}`)
     times.push(performance.now() - begin)
     wanted.version = `0.${at}`
   }
-  const span = 1.6 * times.sort((a, b) => a - b)[2]!
+  const span = 1.6 * Math.max(...times)
 
   const isEnough = (round: number): boolean =>
     round > least && performance.now() - begunAt >= withinMs && until.every((each) => outcomes[each])
   for (let round = 1; round <= most && !isEnough(round); round++) {
     const version = String(round)
-    const doRemove = wanted.version !== undefined && random() < 0.25
+    const { removes, half } = plan[(round - 1) % plan.length]!
+    const doRemove = removes && wanted.version !== undefined
     const runtime = services.runtime()
     let acknowledged = false
     const work = async () => {
@@ -91,7 +105,7 @@ async function runTrial(
       acknowledged = true
     }
     const working = work().catch(() => undefined)
-    await new Promise((resolve) => setTimeout(resolve, random() * span))
+    await new Promise((resolve) => setTimeout(resolve, ((half + random()) / 2) * span))
     const wasAcknowledged = acknowledged
     await services.restart('SIGKILL')
     await working
@@ -147,67 +161,88 @@ function leftoverBlobs(state: string): string[] {
   ]
 }
 
-it('the runtime is killed while functions are deployed, redeployed and removed', {
-  ...needs('bwrap'),
-  timeout: Math.max(testLimitMs, functionRounds.most * 3000),
-}, async () => {
-  const services = await startServices()
-  const { state } = services.stack
-  const folders = new Set<string>()
-  const leftovers = (version: string | undefined): string[] => {
-    // Each run has a folder of its own; those of the runs before are gone.
-    if (version !== undefined) folders.add(instanceFolder(state))
-    const instances = [...folders].flatMap((folder) => (existsSync(folder) ? readdirSync(folder) : []))
-    const processes = [...folders].flatMap(processesOf)
-    const most = version === undefined ? 0 : 1
-    // The sandbox is two processes of the same command line: the one outside and the one within.
-    return [
-      ...leftoverBlobs(state),
-      ...leftoverItems(state, version),
-      ...instances.slice(most),
-      ...processes.slice(most * 2).map(String),
+describe('the runtime is killed', needs('bwrap'), () => {
+  let podman: Podman | undefined
+  let services: Services
+  beforeAll(async () => {
+    podman = has(...podmanNeeds) ? await startPodman() : undefined
+    services = await startServices({ args: podman ? [`--oci.socket=${podman.socket}`] : [] })
+  })
+  afterAll(async () => {
+    await services?.stop()
+    await podman?.stop()
+  })
+
+  it('while functions are deployed, redeployed and removed', {
+    timeout: Math.max(testLimitMs, functionRounds.most * 3000),
+  }, async () => {
+    const { state } = services.stack
+    const folders = new Set<string>()
+    const leftovers = (version: string | undefined): string[] => {
+      // Each run has a folder of its own; those of the runs before are gone.
+      if (version !== undefined) folders.add(instanceFolder(state))
+      const instances = [...folders].flatMap((folder) => (existsSync(folder) ? readdirSync(folder) : []))
+      const processes = [...folders].flatMap(processesOf)
+      const most = version === undefined ? 0 : 1
+      // The sandbox is two processes of the same command line: the one outside and the one within.
+      return [
+        ...leftoverBlobs(state),
+        ...leftoverItems(state, version),
+        ...instances.slice(most),
+        ...processes.slice(most * 2).map(String),
+      ]
+    }
+    const name = 'trial'
+    const image = (version: string) => functionImage(functionSource(version), name)
+    const outcomes = await runTrial({ services, name, image, leftovers }, functionRounds)
+    console.info('kills while functions are deployed:', outcomes)
+    for (const outcome of functionRounds.until) expect(outcomes[outcome], outcome).toBeGreaterThan(0)
+  })
+
+  it('while OCI containers are deployed, redeployed and removed', {
+    ...needs(...podmanNeeds, 'busybox'),
+    timeout: Math.max(testLimitMs, ociRounds.most * 20_000),
+  }, async () => {
+    const containers = containersOf(podman!)
+    const leftovers = async (version: string | undefined): Promise<string[]> => [
+      ...leftoverBlobs(services.stack.state),
+      ...(await containers()).slice(version === undefined ? 0 : 1),
     ]
-  }
-  const outcomes = await runTrial(
-    { services, image: (version) => functionImage(functionSource(version), 'trial'), leftovers },
-    functionRounds,
-  )
-  console.info('kills while functions are deployed:', outcomes)
-  for (const outcome of functionRounds.until) expect(outcomes[outcome], outcome).toBeGreaterThan(0)
-  await services.stop()
+    const outcomes = await runTrial({ services, name: 'oci-trial', image: httpImage, leftovers }, ociRounds)
+    console.info('kills while OCI containers are deployed:', outcomes)
+  })
 })
 
-it('the runtime is killed while OCI containers are deployed, redeployed and removed', {
-  ...needs(...podmanNeeds, 'busybox'),
-  timeout: Math.max(testLimitMs, ociRounds.most * 20_000),
-}, async () => {
-  const podman = await startPodman()
-  const services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
-  const image = (version: string) =>
-    savedImage({
-      name: 'trial',
-      config: {
-        Cmd: [
-          '/bin/sh',
-          '-c',
-          `/bin/busybox mkdir /tmp/w; printf '%s' "$VERSION ${version}" > /tmp/w/index.html; exec /bin/busybox httpd -f -p 8080 -h /tmp/w`,
-        ],
-      },
-      layers: [
-        tarOf([
-          { path: 'bin', type: 'Directory' },
-          { path: 'bin/busybox', content: readFileSync('/bin/busybox') },
-          { path: 'bin/sh', type: 'SymbolicLink', linkpath: 'busybox' },
-          { path: 'tmp', type: 'Directory' },
-        ]),
-      ],
+/** Asks Podman's own API: a poll of its command line would start it each time. @returns the IDs of all containers */
+const containersOf = ({ socket }: Podman) => {
+  const fetch = createNodeFetch({ socketPath: socket })
+  return async (): Promise<string[]> => {
+    const answer = await fetch('http://podman/v4.0.0/libpod/containers/json?all=true', {
+      method: 'GET',
+      headers: {},
+      signal: AbortSignal.timeout(stepLimitMs),
+      redirect: 'error',
     })
-  const leftovers = (version: string | undefined): string[] => {
-    const containers = podman.run('ps', '-aq').trim().split('\n').filter(Boolean)
-    return [...leftoverBlobs(services.stack.state), ...containers.slice(version === undefined ? 0 : 1)]
+    return ((JSON.parse(await answer.text()) as { Id: string }[] | null) ?? []).map(({ Id }) => Id)
   }
-  const outcomes = await runTrial({ services, image, leftovers }, ociRounds)
-  console.info('kills while OCI containers are deployed:', outcomes)
-  await services.stop()
-  await podman.stop()
-})
+}
+
+const httpImage = (version: string): Buffer =>
+  savedImage({
+    name: 'trial',
+    config: {
+      Cmd: [
+        '/bin/sh',
+        '-c',
+        `/bin/busybox mkdir /tmp/w; printf '%s' "$VERSION ${version}" > /tmp/w/index.html; exec /bin/busybox httpd -f -p 8080 -h /tmp/w`,
+      ],
+    },
+    layers: [
+      tarOf([
+        { path: 'bin', type: 'Directory' },
+        { path: 'bin/busybox', content: readFileSync('/bin/busybox') },
+        { path: 'bin/sh', type: 'SymbolicLink', linkpath: 'busybox' },
+        { path: 'tmp', type: 'Directory' },
+      ]),
+    ],
+  })
