@@ -1,7 +1,7 @@
 /** The experiments with faults: a stack, one of whose daemons meets them. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Stack, startStack, temporaryFolder } from '../../../harness/processes.ts'
+import { temporaryFolder } from '../../../harness/processes.ts'
 import { startServices } from '../../../harness/services.ts'
 import { discoverySubject } from '../subjects/discovery.ts'
 import { identitySubject } from '../subjects/identity.ts'
@@ -24,6 +24,8 @@ interface Asked {
   readonly occasion: Occasion
   /** Rounds of each kind of fault; "all": every call of one pass through the work, at most 200. */
   readonly rounds: number | 'all'
+  /** Kinds of faults: all of them by default. */
+  readonly kinds?: readonly FaultKind[]
 }
 
 interface Options {
@@ -33,9 +35,9 @@ interface Options {
   readonly lanes?: number
 }
 
-/** A daemon that meets faults on one occasion after the other. */
-export interface FaultyDaemon {
-  meet(asked: Asked): Promise<Outcome>
+/** Daemons of which one meets faults on one occasion after the other. */
+export interface FaultyDaemons {
+  meet(daemon: Faulty, asked: Asked): Promise<Outcome>
   stop(): Promise<void>
 }
 
@@ -45,9 +47,9 @@ export async function meetFaults(
   { occasion, rounds, ...options }: Asked & Options,
   say: (text: string) => void = () => undefined,
 ): Promise<Outcome> {
-  const opened = await openFaulty(daemon, options, say)
+  const opened = await openFaulty(options, say)
   try {
-    return await opened.meet({ occasion, rounds })
+    return await opened.meet(daemon, { occasion, rounds })
   } finally {
     await opened.stop()
   }
@@ -55,16 +57,16 @@ export async function meetFaults(
 
 /** @param say gets each failure as soon as it is seen */
 export async function openFaulty(
-  daemon: Faulty,
   { slowMs, lanes = 1 }: Options,
   say: (text: string) => void = () => undefined,
-): Promise<FaultyDaemon> {
-  const all = await Promise.all(Array.from({ length: lanes }, () => openLane(daemon, slowMs)))
+): Promise<FaultyDaemons> {
+  const all = await Promise.all(Array.from({ length: lanes }, () => openLane(slowMs)))
   return {
-    async meet({ occasion, rounds }) {
-      const planned = await plans[occasion](all[0]!.subject, all[0]!.faults, rounds)
+    async meet(daemon, { occasion, rounds, kinds = faultKinds }) {
+      const own = await Promise.all(all.map((lane) => lane.daemon(daemon)))
+      const planned = await plans[occasion](own[0]!, rounds, kinds)
       const run = occasion === 'start' ? runStarts : runRounds
-      const outcomes = all.map(({ subject, faults }, lane) =>
+      const outcomes = own.map(({ subject, faults }, lane) =>
         run(
           subject,
           faults,
@@ -80,47 +82,67 @@ export async function openFaulty(
   }
 }
 
-/** A stack of its own, one of whose daemons meets faults. */
-async function openLane(daemon: Faulty, slowMs: number): Promise<Started & { readonly faults: Faults }> {
-  const folder = await temporaryFolder()
-  const state = join(folder.path, 'state')
-  mkdirSync(state)
-  const faults = prepareFaults(folder.path, `apps/${daemon}/dist`, join(state, daemon), slowMs)
-  const { subject, stop } = await starts[daemon]({ SELVEDGE_STATE: state, ...faults.env })
-  await subject.work(0)
-  return {
-    subject,
-    faults,
-    async stop() {
-      await stop()
-      await folder.remove()
-    },
-  }
+interface Daemon {
+  readonly subject: Subject
+  readonly faults: Faults
+}
+
+interface Lane {
+  /** Prepared when it is first asked for. */
+  daemon(name: Faulty): Promise<Daemon>
+  stop(): Promise<void>
 }
 
 type Env = Readonly<Record<string, string>>
-type Started = { readonly subject: Subject; stop(): Promise<void> }
 
-const starts: Record<Faulty, (env: Env) => Promise<Started>> = {
-  async runtime(env) {
-    const services = await startServices({ env })
-    return { subject: await runtimeSubject(services), stop: services.stop }
-  },
-  identity: (env) => withOwned(env, identitySubject),
-  discovery: (env) => withOwned(env, discoverySubject),
-}
-
-async function withOwned(
-  env: Env,
-  make: (stack: Stack, env: Env) => Promise<OwnedSubject>,
-): Promise<Started> {
-  const stack = await startStack({ env })
-  const subject = await make(stack, { ...env, SELVEDGE_DISCOVERY_URL: stack.discovery.url })
+/** A stack of its own, each of whose daemons can meet faults. */
+async function openLane(slowMs: number): Promise<Lane> {
+  const folder = await temporaryFolder()
+  const state = join(folder.path, 'state')
+  mkdirSync(state)
+  const faultsOf = (name: Faulty) =>
+    prepareFaults(join(folder.path, name), `apps/${name}/dist`, join(state, name), slowMs)
+  const faults = {
+    runtime: faultsOf('runtime'),
+    identity: faultsOf('identity'),
+    discovery: faultsOf('discovery'),
+  }
+  const envOf = {
+    runtime: faults.runtime.env,
+    identity: faults.identity.env,
+    discovery: faults.discovery.env,
+  }
+  const services = await startServices({ env: { SELVEDGE_STATE: state }, envOf })
+  const envFor = (name: Faulty): Env => ({
+    ...{ SELVEDGE_STATE: state, SELVEDGE_DISCOVERY_URL: services.stack.discovery.url },
+    ...envOf[name],
+  })
+  const owned: OwnedSubject[] = []
+  const own = async (subject: Promise<OwnedSubject>): Promise<Subject> => {
+    owned.push(await subject)
+    return subject
+  }
+  const starts: Record<Faulty, () => Promise<Subject>> = {
+    runtime: () => runtimeSubject(services),
+    identity: () => own(identitySubject(services.stack, envFor('identity'))),
+    discovery: () => own(discoverySubject(services.stack, envFor('discovery'))),
+  }
+  const daemons = new Map<Faulty, Promise<Daemon>>()
+  const prepare = async (name: Faulty): Promise<Daemon> => {
+    const subject = await starts[name]()
+    await subject.work(0)
+    return { subject, faults: faults[name] }
+  }
   return {
-    subject,
+    daemon(name) {
+      const daemon = daemons.get(name) ?? prepare(name)
+      daemons.set(name, daemon)
+      return daemon
+    },
     async stop() {
-      await subject.stop()
-      await stack.stop()
+      for (const each of owned) await each.stop()
+      await services.stop()
+      await folder.remove()
     },
   }
 }
@@ -135,12 +157,14 @@ const numbersOf = (rounds: Rounds, last: number): number[] => {
 }
 
 /** What the log can meet: it is open already, so that no descriptor is needed. */
-const logKinds = faultKinds.filter((kind) => kind !== 'EMFILE')
+const ofLog = (kinds: readonly FaultKind[]) => kinds.filter((kind) => kind !== 'EMFILE')
 
-const plans: Record<Occasion, (subject: Subject, faults: Faults, rounds: Rounds) => Promise<Round[]>> = {
-  work: (subject, faults, rounds) => planEach(faults, rounds, (pass) => subject.work(pass)),
-  start: (subject, faults, rounds) => planEach(faults, rounds, () => subject.restart()),
-  async log(subject, faults, rounds) {
+type Plan = (daemon: Daemon, rounds: Rounds, kinds: readonly FaultKind[]) => Promise<Round[]>
+
+const plans: Record<Occasion, Plan> = {
+  work: (daemon, rounds, kinds) => planEach(daemon, rounds, kinds, () => daemon.subject.work(1)),
+  start: (daemon, rounds, kinds) => planEach(daemon, rounds, kinds, () => daemon.subject.restart()),
+  async log({ subject, faults }, rounds, kinds) {
     const state = { kind: 'EIO', nth: 1, inARow: untilDisarmed } as const
     faults.arm(state, { kind: 'EIO', nth: untilDisarmed })
     await subject.work(1)
@@ -149,10 +173,13 @@ const plans: Record<Occasion, (subject: Subject, faults: Faults, rounds: Rounds)
     faults.disarm()
     // Failures of one cause have one line a minute: a new process logs them again.
     await subject.restart()
-    return logKinds.flatMap((kind) => numbers.map((nth) => ({ state, log: { kind, nth } })))
+    return ofLog(kinds).flatMap((kind) => numbers.map((nth) => ({ state, log: { kind, nth } })))
   },
-  async 'full disk'(subject, faults, rounds) {
-    const last = await countCalls('ENOSPC', faults, () => subject.work(1))
+  async 'full disk'({ subject, faults }, rounds) {
+    faults.arm({ kind: 'ENOSPC', nth: untilDisarmed })
+    await subject.work(1)
+    const last = faults.calls()
+    faults.disarm()
     const log = { kind: 'ENOSPC', nth: 1, inARow: untilDisarmed } as const
     const isFrom = (nth: number) => ({ kind: 'ENOSPC', nth, inARow: untilDisarmed }) as const
     return numbersOf(rounds, last).map((nth) => ({ state: isFrom(nth), log }))
@@ -161,22 +188,14 @@ const plans: Record<Occasion, (subject: Subject, faults: Faults, rounds: Rounds)
 
 /** Every call of one pass through the work, or of one start, with each kind of fault that could hit it. */
 async function planEach(
-  faults: Faults,
+  { faults }: Daemon,
   rounds: Rounds,
-  pass: (number: number) => Promise<unknown>,
+  kinds: readonly FaultKind[],
+  pass: () => Promise<unknown>,
 ): Promise<Round[]> {
-  const all: Round[] = []
-  for (const [at, kind] of faultKinds.entries()) {
-    const last = await countCalls(kind, faults, () => pass(at + 1))
-    all.push(...numbersOf(rounds, last).map((nth) => ({ state: { kind, nth } })))
-  }
-  return all
-}
-
-async function countCalls(kind: FaultKind, faults: Faults, pass: () => Promise<unknown>): Promise<number> {
-  faults.arm({ kind, nth: untilDisarmed })
+  faults.arm({ kind: 'EIO', nth: untilDisarmed })
   await pass()
-  const count = faults.calls()
+  const lasts = kinds.map((kind) => ({ kind, last: faults.callsOf(kind) }))
   faults.disarm()
-  return count
+  return lasts.flatMap(({ kind, last }) => numbersOf(rounds, last).map((nth) => ({ state: { kind, nth } })))
 }

@@ -40,7 +40,9 @@ struct control {
   int op;
   /* Whether the file of a sync that failed was synced since. */
   int healed;
-  char path[972];
+  /* By kind: calls of the state that a fault of it could have hit, while one of any kind was armed. */
+  int could_hit[SLOW_WRITE + 1];
+  char path[948];
 };
 
 static struct control *control;
@@ -95,6 +97,9 @@ static int fate(enum op op, const char *path) {
   int is_first = 0;
   if (strcmp(path, "stderr") == 0) return count(&control->log, op, &is_first);
   if (strncmp(path, under, under_length) != 0) return OFF;
+  if (control->state.kind != OFF)
+    for (int each = IO_ERROR; each <= SLOW_WRITE; each++)
+      if (concerns(each, op)) __atomic_add_fetch(&control->could_hit[each], 1, __ATOMIC_SEQ_CST);
   int kind = count(&control->state, op, &is_first);
   if (is_first) {
     control->op = op;

@@ -1,6 +1,6 @@
 /** Faults of the system calls of a daemon, which a test turns on and off while it runs. */
 import { execFileSync } from 'node:child_process'
-import { closeSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -21,7 +21,7 @@ const operations = [
 ] as const
 /** The bytes of `struct control` of fault.c, and where its members begin. */
 const bytes = 1024
-const at = { log: 20, slowMs: 40, operation: 44, isHealed: 48, path: 52 }
+const at = { log: 20, slowMs: 40, operation: 44, isHealed: 48, couldHit: 52, path: 76 }
 const ofFault = { count: 12, hits: 16 }
 
 export interface Fault {
@@ -58,6 +58,8 @@ export interface Faults {
   disarm(): Hits
   /** Calls that the fault of the state could have hit, since `arm`. */
   calls(): number
+  /** The same by kind, whatever the kind of the fault. */
+  callsOf(kind: FaultKind): number
   /** The same of the log. */
   logCalls(): number
 }
@@ -69,6 +71,7 @@ export interface Faults {
  * @param slowMs milliseconds of a slow write
  */
 export function prepareFaults(folder: string, program: string, under: string, slowMs: number): Faults {
+  mkdirSync(folder, { recursive: true })
   const library = join(folder, 'fault.so')
   const source = fileURLToPath(new URL('fault.c', import.meta.url))
   execFileSync('gcc', ['-shared', '-fPIC', '-O2', '-Wall', '-Werror', '-o', library, source, '-ldl'])
@@ -119,6 +122,7 @@ export function prepareFaults(folder: string, program: string, under: string, sl
       return { state: { operation, path, isUnsynced }, log }
     },
     calls: () => read().readInt32LE(ofFault.count),
+    callsOf: (kind) => read().readInt32LE(at.couldHit + 4 * (faultKinds.indexOf(kind) + 1)),
     logCalls: () => read().readInt32LE(at.log + ofFault.count),
   }
 }
