@@ -24,11 +24,12 @@ export interface Damage {
   readonly failures: readonly string[]
 }
 
-/** @param seed of the damage; the same seed damages the same bits */
-export async function damageFiles(daemon: Name, rounds: number, seed = 1): Promise<Damage> {
+/**
+ * @param original what `makeStates` made
+ * @param seed of the damage; the same seed damages the same bits
+ */
+export async function damageFiles(daemon: Name, original: string, rounds: number, seed = 1): Promise<Damage> {
   const folder = await temporaryFolder()
-  const original = join(folder.path, 'original')
-  await makeState(daemon, original)
   const before = await look(daemon, await copyOf(original, folder.path, daemon))
   if (!('who' in before)) throw new Error(`it does not start on the state of before: ${before.refusal}`)
   const files = readdirSync(join(original, daemon), { recursive: true, withFileTypes: true })
@@ -50,20 +51,20 @@ export async function damageFiles(daemon: Name, rounds: number, seed = 1): Promi
   return { outcomes, failures }
 }
 
-/** The state of a daemon that has worked and was killed. */
-async function makeState(daemon: Name, target: string): Promise<void> {
+/** The state of each daemon after it has worked and was killed, in a folder of its name. @param target does not exist yet */
+export async function makeStates(target: string): Promise<void> {
   const services = await startServices()
   const { stack } = services
-  const subjects = {
-    runtime: () => runtimeSubject(services),
-    identity: () => identitySubject(stack, {}),
-    discovery: () => discoverySubject(stack, {}),
-  }
-  const subject = await subjects[daemon]()
-  for (let pass = 1; pass <= 3; pass++) await subject.work(pass)
-  // It was not started again meanwhile: it is the one that the stack started.
-  await stack[daemon].stop('SIGKILL')
-  cpSync(join(stack.state, daemon), join(target, daemon), { recursive: true, preserveTimestamps: true })
+  const subjects = [
+    await runtimeSubject(services),
+    await identitySubject(stack, {}),
+    await discoverySubject(stack, {}),
+  ]
+  for (let pass = 1; pass <= 3; pass++) for (const each of subjects) await each.work(pass)
+  // None was started again meanwhile: they are those that the stack started.
+  for (const each of damageable) await stack[each].stop('SIGKILL')
+  for (const each of damageable)
+    cpSync(join(stack.state, each), join(target, each), { recursive: true, preserveTimestamps: true })
   await services.stop()
 }
 
@@ -71,7 +72,7 @@ async function makeState(daemon: Name, target: string): Promise<void> {
 async function copyOf(original: string, folder: string, daemon: Name): Promise<string> {
   const state = join(folder, 'state')
   rmSync(state, { recursive: true, force: true })
-  cpSync(original, state, { recursive: true, preserveTimestamps: true })
+  cpSync(join(original, daemon), join(state, daemon), { recursive: true, preserveTimestamps: true })
   for (const each of [state, join(state, daemon)]) chmodSync(each, 0o700)
   return state
 }

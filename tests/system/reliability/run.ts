@@ -1,6 +1,8 @@
 /** `npm run reliability <experiment> [rounds [seconds,…]]`: the experiments of docs/reliability.md, each with all its rounds. Exit code 1 where one fails. */
+import { join } from 'node:path'
+import { temporaryFolder } from '../../harness/processes.ts'
 import { startServices } from '../../harness/services.ts'
-import { damageable, damageFiles } from './bitflips.ts'
+import { damageable, damageFiles, makeStates } from './bitflips.ts'
 import { type Faulty, faulty, meetFaults, type Occasion, occasions } from './faults/experiment.ts'
 import { killUnderLoad } from './kills.ts'
 import { counters, countThroughRedeploys } from './redeploys.ts'
@@ -109,7 +111,11 @@ for (const daemon of damageable)
   experiments[`bitflips-${daemon}`] = {
     rounds: 1000,
     async run(rounds, say) {
-      const { outcomes, failures } = await damageFiles(daemon, rounds)
+      const folder = await temporaryFolder()
+      const states = join(folder.path, 'states')
+      await makeStates(states)
+      const { outcomes, failures } = await damageFiles(daemon, states, rounds)
+      await folder.remove()
       say(`${daemon}: ${rounds} damaged states: ${JSON.stringify(outcomes)}`)
       return failures
     },
