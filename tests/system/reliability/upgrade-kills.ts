@@ -2,12 +2,13 @@
  * Kills of `selvedge upgrade`, of the launcher and of the runtime at any moment of an upgrade, with the real programs. After each of
  * them the service starts again, as the same node of the same account, and the next upgrade succeeds.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '@selvedge/service-kit/testing'
+import { readInstallation } from '../../../apps/cli/src/upgrade/installation.ts'
 import { cliPath } from '../../harness/cli.ts'
 import { accessToken, createDeveloper, runtimeOf } from '../../harness/flow.ts'
 import { root, type Stack, startStack, temporaryFolder } from '../../harness/processes.ts'
@@ -112,29 +113,15 @@ export async function answers(installed: Installed) {
   }
 }
 
-interface Status {
-  readonly current: string
-  readonly phase: string
-}
-
 export function upgradeArgs({ prefix }: Installed, ...args: string[]): string[] {
   return [cliPath, 'upgrade', ...args, '--prefix', prefix, '--skip-restart', '--json']
 }
 
-function status(installed: Installed): Status {
-  const env = { PATH: process.env.PATH, SELVEDGE_STATE: installed.state }
-  const { stdout } = spawnSync(process.execPath, upgradeArgs(installed, '--status'), {
-    encoding: 'utf8',
-    env,
-  })
-  return JSON.parse(stdout) as Status
-}
-
-/** Resolves once the release that runs has confirmed itself. */
-export async function settled(installed: Installed): Promise<Status> {
-  for (let tried = 0; tried < 100; tried++) {
+/** Resolves once the release that runs has confirmed itself. It reads what `selvedge upgrade --status` reads, without a process each time. */
+export async function settled(installed: Installed): Promise<{ readonly current: string }> {
+  for (let tried = 0; tried < 600; tried++) {
     await answers(installed)
-    const found = status(installed)
+    const found = readInstallation(installed.prefix, installed.state)
     if (found.phase === 'confirmed') return found
     // An upgrade that was never started: the service manager would start it at the next restart.
     if (found.phase === 'untried') installed.manager.kill()
