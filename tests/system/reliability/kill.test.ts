@@ -12,7 +12,7 @@ import { testLimitMs } from '../../harness/limits.ts'
 import { type Program, startProgram, startStack, temporaryFolder } from '../../harness/processes.ts'
 import { createChance } from '../../harness/seed.ts'
 
-const rounds = Number(process.env.SELVEDGE_KILL_ROUNDS ?? 20)
+const rounds = Number(process.env.SELVEDGE_KILL_ROUNDS ?? 8)
 const answerRounds = Math.ceil(rounds / 2)
 
 it(
