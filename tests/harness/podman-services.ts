@@ -21,8 +21,8 @@ export async function startPodmanServices(args: readonly string[] = []): Promise
       const edgeAccessToken = services.token
       for (const { id } of await services.runtime().getContainers({ edgeAccessToken }))
         await services.runtime().removeContainer({ edgeAccessToken, id })
-      const left = podman.run('volume', 'ls', '--quiet')
-      if (left !== '') throw new Error(`containers have left volumes: ${left}`)
+      const left = await podman.volumes()
+      if (left.length > 0) throw new Error(`containers have left volumes: ${left.join(', ')}`)
     },
     async stop() {
       await services.stop()
