@@ -47,6 +47,10 @@ export function cgiImage({ name, script, files = [], config = {}, around = nothi
   })
 }
 
+/** An image that serves what the shell script prints that it is sent: one image for many attempts. */
+export const shellImage = (image: Omit<CgiImage, 'script'>): Buffer =>
+  cgiImage({ ...image, script: 'eval "$(/bin/busybox cat)"' })
+
 /**
  * A static program that passes standard input to a Unix socket, and what comes back to standard output: what curl --unix-socket
  * does, in one file. Compiled once for each test file. Needs gcc.

@@ -1,9 +1,9 @@
 /** Hostile programs that are root in their container, with the capabilities that they get by default, on a real Podman. */
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TarEntry } from '../../harness/archives.ts'
-import { cgiImage } from '../../harness/cgi-image.ts'
+import { type CgiImage, shellImage } from '../../harness/cgi-image.ts'
 import { needs } from '../../harness/installed.ts'
 import { type Podman, podmanNeeds } from '../../harness/podman.ts'
 import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
@@ -17,32 +17,53 @@ interface Inspected {
 
 const rangeSize = 65_536
 
+interface Deployed {
+  readonly id: string
+  run(script: string): Promise<string>
+}
+
 describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
   let podman: Podman
   let services: Services
   let stack: PodmanServices
+  /** A container with a volume, and its name in the engine. */
+  let one: Deployed
+  let nameOfOne: string
   beforeAll(async () => {
     stack = await startPodmanServices()
     ;({ podman, services } = stack)
+    usual = await install({ name: 'usual', files })
+    one = await deploy('one', usual, { 'MCM.VOLUMES': 'data:/data' })
+    nameOfOne = (await podman.containers())[0]!
   })
-  afterEach(() => stack.removeContainers())
-  afterAll(() => stack?.stop())
+  afterAll(async () => {
+    await stack?.removeContainers()
+    await stack?.stop()
+  })
 
-  async function deploy(
-    name: string,
-    script: string,
-    {
-      env = {},
-      config = {},
-      files = [],
-    }: { env?: Record<string, string>; config?: object; files?: readonly TarEntry[] } = {},
-  ) {
-    const { id: image } = await services.deployImage(
-      cgiImage({ name, script: `PATH=/bin; ${script}`, config, files: [...files, ...tools] }),
-    )
+  /** Image of most containers. */
+  let usual: string
+  const install = async (image: Omit<CgiImage, 'script'>) =>
+    (await services.deployImage(shellImage(image))).id
+
+  async function deploy(name: string, image: string, env: Record<string, string> = {}) {
     const spec = { name, image, env }
-    const container = await services.runtime().deployContainer({ edgeAccessToken: services.token, spec })
-    return { ...container, run: async () => (await services.call(`${container.basePath}/cgi-bin/run`)).text }
+    const { id, basePath, isolation } = await services
+      .runtime()
+      .deployContainer({ edgeAccessToken: services.token, spec })
+    return {
+      id,
+      isolation,
+      /** Runs a shell script in it. @returns what that prints */
+      run: async (script: string) =>
+        (
+          await services.call(`${basePath}/cgi-bin/run`, {
+            method: 'POST',
+            body: `PATH=/bin; ${script}`,
+          })
+        ).text,
+      remove: () => services.runtime().removeContainer({ edgeAccessToken: services.token, id }),
+    }
   }
   const tools: TarEntry[] = [
     ...[
@@ -80,19 +101,18 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
       'wc',
     ],
   ].map((name) => ({ path: `bin/${name}`, type: 'SymbolicLink', linkpath: 'busybox' }))
-  const lines = (...args: readonly string[]) =>
-    podman
-      .run(...args)
-      .trim()
-      .split('\n')
-      .filter(Boolean)
-  const inspectAll = () =>
-    lines('ps', '--all', '--format', '{{.Names}}').map(
-      (name) => JSON.parse(podman.run('inspect', name))[0] as Inspected,
-    )
+  const files: TarEntry[] = [
+    ...tools,
+    { path: 'etc/passwd', content: 'root:x:0:0::/:/bin/sh\nguest:x:99:99::/:/bin/sh\n' },
+    { path: 'secret', content: 'of root', mode: 0o400 },
+  ]
+  const inspectAll = async () =>
+    Promise.all((await podman.containers(true)).map((name) => podman.inspect<Inspected>(name)))
   const firstId = ({ Config }: Inspected) => Number(Config.Labels['dev.selvedge.ids']?.split(':')[0])
-  const mountpoint = (volume: string) =>
-    podman.run('volume', 'inspect', '--format', '{{.Mountpoint}}', volume).trim()
+  const mountpoints = async () =>
+    ((await podman.get('/volumes')) as { Volumes: { Mountpoint: string }[] }).Volumes.map(
+      ({ Mountpoint }) => Mountpoint,
+    )
   const historyOf = async (id: string) =>
     (await services.runtime().getContainerHistory({ edgeAccessToken: services.token, id })).history
 
@@ -147,16 +167,14 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
       ...attempts.map((each, at) => `(${each}) >/dev/null 2>&1 && echo "done ${at}"`),
       'echo end',
     ]
-    const { run } = await deploy('hostile', script.join('\n'))
-    const text = await run()
+    const text = await one.run(script.join('\n'))
     const succeeded = [...text.matchAll(/done (\d+)/g)].map(([, at]) => attempts[Number(at)])
     expect(succeeded).toEqual([])
     expect(text).toContain('end')
   })
 
   it('writes to nothing of the device but its own root, folders in memory, and its volumes', async () => {
-    const { run } = await deploy('mounts', 'cat /proc/self/mounts', { env: { 'MCM.VOLUMES': 'data:/data' } })
-    const writable = (await run())
+    const writable = (await one.run('cat /proc/self/mounts'))
       .split('\n')
       .map((line) => line.split(' '))
       .filter(
@@ -170,68 +188,54 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
     expect(writable).toContain('/data')
   })
 
-  it('shares no ID with the device or with another container, and reaches no volume of another one', async () => {
-    const env = { 'MCM.VOLUMES': 'data:/data' }
+  it('shares no ID with the device or with another container, and reaches no volume of another one; it has the same IDs after a redeploy, so that its volumes keep the owners of their files', async () => {
     const script =
       'id -u; cat /proc/self/uid_map; echo secret > /data/secret; chmod 600 /data/secret; chown 7:7 /data/secret'
-    const one = await deploy('one', script, { env })
-    const other = await deploy('other', script, { env })
-    expect(await one.run()).toMatch(/^0\n\s+0\s+\d+\s+65536\n$/)
-    await other.run()
-    const [first, second] = inspectAll().map(firstId) as [number, number]
+    const env = { 'MCM.VOLUMES': 'data:/data' }
+    const other = await deploy('other', usual, env)
+    expect(await one.run(script)).toMatch(/^0\n\s+0\s+\d+\s+65536\n$/)
+    await other.run(script)
+    const first = firstId(await podman.inspect<Inspected>(nameOfOne))
+    const idsOfOther = async () =>
+      new Set((await inspectAll()).filter(({ Name }) => Name !== nameOfOne).map(firstId))
+    const [second = 0] = await idsOfOther()
     expect(Math.abs(first - second)).toBeGreaterThanOrEqual(rangeSize)
     expect(Math.min(first, second)).toBeGreaterThan(rangeSize)
-    const owners = lines('volume', 'ls', '--quiet').map(
-      (each) => statSync(join(mountpoint(each), 'secret')).uid,
-    )
+    const owners = (await mountpoints()).map((each) => statSync(join(each, 'secret')).uid)
     expect(owners.toSorted()).toEqual([first + 7, second + 7].toSorted())
-  })
 
-  it('has the same IDs after a redeploy, so that its volumes keep the owners of their files', async () => {
-    const env = { 'MCM.VOLUMES': 'data:/data' }
-    const script = 'touch /data/a /data/b; chown 7:8 /data/b; stat -c "%n %u %g" /data/*'
-    const { run } = await deploy('kept', script, { env })
-    const before = await run()
+    const again = 'touch /data/a /data/b; chown 7:8 /data/b; stat -c "%n %u %g" /data/a /data/b'
+    const before = await other.run(again)
     expect(before).toBe('/data/a 0 0\n/data/b 7 8\n')
-    const [id] = inspectAll().map(firstId)
-    const again = await deploy('kept', `${script}; echo two`, { env })
-    expect(await again.run()).toBe(`${before}two\n`)
+    const redeployed = await deploy('other', usual, { ...env, REVISION: '2' })
+    expect(await redeployed.run(`${again}; echo $REVISION`)).toBe(`${before}2\n`)
     await services.restart('SIGKILL')
-    expect(await again.run()).toBe(`${before}two\n`)
-    expect(new Set(inspectAll().map(firstId))).toEqual(new Set([id]))
+    expect(await redeployed.run(`${again}; echo $REVISION`)).toBe(`${before}2\n`)
+    expect(await idsOfOther()).toEqual(new Set([second]))
+    await redeployed.remove()
   })
 
   it.each(['99', 'guest', '99:99'])(
     'has no capabilities if its program starts as %s: it does not read what other users of its image may',
     async (user) => {
-      const { run, isolation } = await deploy(
-        'ordinary',
+      const { run, isolation, remove } = await deploy('ordinary', usual, { 'MCM.USER': user })
+      const text = await run(
         'grep -E "^Cap(Inh|Prm|Eff|Bnd|Amb)" /proc/self/status; cat /secret 2>/dev/null; chown 0 /tmp 2>/dev/null || echo kept',
-        {
-          env: { 'MCM.USER': user },
-          files: [
-            { path: 'etc/passwd', content: 'root:x:0:0::/:/bin/sh\nguest:x:99:99::/:/bin/sh\n' },
-            { path: 'secret', content: 'of root', mode: 0o400 },
-          ],
-        },
       )
-      const text = await run()
       expect(text.match(/^Cap\w+:\s+0{16}$/gm)).toHaveLength(5)
       expect(text).not.toContain('of root')
       expect(text).toContain('kept')
       expect(isolation).toContain('no capabilities')
+      await remove()
     },
   )
 
   it('gains nothing by a set-user-ID file, in the container or on the device', async () => {
-    const { run } = await deploy(
-      'setuid',
+    const text = await one.run(
       `mkdir /x; cp /bin/busybox /x; chmod 6755 /x/busybox; su -s /bin/sh guest -c '/x/busybox id -u; grep NoNewPrivs /proc/self/status'`,
-      { files: [{ path: 'etc/passwd', content: 'root:x:0:0::/:/bin/sh\nguest:x:99:99::/:/bin/sh\n' }] },
     )
-    const text = await run()
     expect(text).toMatch(/^99\nNoNewPrivs:\s+1\n$/)
-    const [container] = inspectAll() as [Inspected]
+    const container = await podman.inspect<Inspected>(nameOfOne)
     const { mode, uid } = lstatSync(join(container.GraphDriver.Data.UpperDir, 'x/busybox'))
     expect(mode & 0o6000).toBe(0o6000)
     expect(uid).toBe(firstId(container))
@@ -241,21 +245,20 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
     ['a device node', { path: 'disk', type: 'BlockDevice', mode: 0o666 }],
     ['a link out of its root', { path: 'two', type: 'SymbolicLink', linkpath: '../../../../etc' }],
   ])('is not made of an image with %s', async (_, entry) => {
-    await expect(deploy('nodes', 'echo x', { files: [entry] })).rejects.toMatchObject({
+    await expect(install({ name: 'nodes', files: [entry] })).rejects.toMatchObject({
       reason: 'invalid_image',
     })
-    expect(inspectAll()).toEqual([])
+    expect(await podman.containers(true)).toEqual([nameOfOne])
   })
 
   it('stops at its number of processes with a fork bomb, and others are served', async () => {
-    const quiet = await deploy('quiet', 'echo well')
-    const bomb = await deploy(
-      'bomb',
-      'echo begun; exec >/dev/null 2>&1; for each in 1 2 3; do (while :; do sleep 300 & done) & done; while :; do sleep 300 & done',
-      { env: { 'MCM.PIDS': '48' } },
-    )
-    void bomb.run().catch(() => undefined)
-    const ids = new Set(inspectAll().map(firstId))
+    const bomb = await deploy('bomb', usual, { 'MCM.PIDS': '48' })
+    void bomb
+      .run(
+        'echo begun; exec >/dev/null 2>&1; for each in 1 2 3; do (while :; do sleep 300 & done) & done; while :; do sleep 300 & done',
+      )
+      .catch(() => undefined)
+    const ids = new Set((await inspectAll()).map(firstId))
     const owned = () =>
       readdirSync('/proc')
         .filter((each) => /^\d+$/.test(each))
@@ -264,60 +267,58 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
           return [...ids].some((id) => uid >= id && uid < id + rangeSize)
         }).length
     await expect.poll(owned).toBeGreaterThan(30)
-    expect(await quiet.run()).toBe('well\n')
+    expect(await one.run('echo well')).toBe('well\n')
     expect(owned()).toBeLessThan(48 + 10)
+    await bomb.remove()
   })
 
   it.each([
     ['root file system', '/x', {}],
     ['volume that its image declares', '/data/x', { Volumes: { '/data': {} } }],
   ])('that fills its %s is stopped, with the reason in its history', async (_, file, config) => {
-    const { run, id } = await deploy(
-      'full',
-      `dd if=/dev/zero of=${file} bs=1M count=80 2>/dev/null; sleep 60`,
-      {
-        env: { 'MCM.ROOT_MB': '32' },
-        config,
-      },
-    )
-    void run().catch(() => undefined)
+    const image = await install({ name: 'full', files, config })
+    const { run, id, remove } = await deploy('full', image, { 'MCM.ROOT_MB': '32' })
+    void run(`dd if=/dev/zero of=${file} bs=1M count=80 2>/dev/null; sleep 60`).catch(() => undefined)
     await expect
       .poll(async () => (await historyOf(id)).map(({ detail }) => detail).join('\n'))
       .toMatch(
         /it has \d+ MiB in its root file system and the volumes of its image; the limit is 32 MiB \(MCM.ROOT_MB\)/,
       )
     const restarts = async () =>
-      (await services.runtime().getContainers({ edgeAccessToken: services.token }))[0]?.restarts
+      (await services.runtime().getContainers({ edgeAccessToken: services.token })).find(
+        (each) => each.id === id,
+      )?.restarts
     await expect.poll(restarts).toBeGreaterThan(0)
+    await remove()
   })
 
   it('copies into a new volume what its image has, and nothing of the device through links', async () => {
     const marker = readFileSync('/etc/hostname', 'utf8').trim()
-    const { run } = await deploy(
-      'links',
-      'ls -la /one /two /three; cat /three/up /three/absolute 2>&1; echo end',
-      {
-        env: { 'MCM.VOLUMES': 'a:/one, b:/two, c:/three' },
-        files: [
-          { path: 'etc/passwd', content: 'of the image\n' },
-          { path: 'one', type: 'SymbolicLink', linkpath: '/etc' },
-          { path: 'two', type: 'SymbolicLink', linkpath: 'one' },
-          { path: 'three', type: 'Directory' },
-          { path: 'three/up', type: 'SymbolicLink', linkpath: '/etc/shadow' },
-          { path: 'three/absolute', type: 'SymbolicLink', linkpath: '/etc/passwd' },
-        ],
-      },
-    )
-    const text = await run()
+    const before = await mountpoints()
+    const image = await install({
+      name: 'links',
+      files: [
+        ...tools,
+        { path: 'etc/passwd', content: 'of the image\n' },
+        { path: 'one', type: 'SymbolicLink', linkpath: '/etc' },
+        { path: 'two', type: 'SymbolicLink', linkpath: 'one' },
+        { path: 'three', type: 'Directory' },
+        { path: 'three/up', type: 'SymbolicLink', linkpath: '/etc/shadow' },
+        { path: 'three/absolute', type: 'SymbolicLink', linkpath: '/etc/passwd' },
+      ],
+    })
+    const { run } = await deploy('links', image, { 'MCM.VOLUMES': 'a:/one, b:/two, c:/three' })
+    const text = await run('ls -la /one /two /three; cat /three/up /three/absolute 2>&1; echo end')
     // A link in a volume leads to the files of the container, also for its root.
     expect(text).toContain('of the image')
     expect(text).toContain('end')
     expect(text).not.toContain('root:')
-    expect(lines('volume', 'ls', '--quiet')).toHaveLength(3)
-    for (const volume of lines('volume', 'ls', '--quiet')) {
-      const files = readdirSync(mountpoint(volume))
-      expect(files).not.toContain('shadow')
-      expect(files).not.toContain('debian_version')
+    const made = (await mountpoints()).filter((each) => !before.includes(each))
+    expect(made).toHaveLength(3)
+    for (const each of made) {
+      const found = readdirSync(each)
+      expect(found).not.toContain('shadow')
+      expect(found).not.toContain('debian_version')
     }
     expect(readFileSync('/etc/hostname', 'utf8').trim()).toBe(marker)
   })
