@@ -61,8 +61,8 @@ it.each([
 it.each([...escapes, ...socketEscapes].filter(({ name }) => writing.test(name)))(
   'they still can’t $name',
   async (attempt) => {
-    const { basePath } = await services.deploy('writes', attackerSource(attempt, {}))
-    expect((await services.call(`${basePath}/attempt`)).text).toMatch(attempt.answer as RegExp)
+    const { basePath } = await services.deploy('writes', attackerSource([attempt], {}))
+    expect((await services.call(`${basePath}/attempt/0`)).text).toMatch(attempt.answer as RegExp)
   },
 )
 

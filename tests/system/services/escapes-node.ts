@@ -73,6 +73,7 @@ export const nodeEscapes: readonly Escape[] = [
   },
   {
     name: 'open the inspector',
+    spoils: true,
     stoppedBy: sandbox,
     attempt:
       'const inspector = await import("node:inspector"); inspector.open(0, "127.0.0.1"); return "open"',
@@ -189,6 +190,7 @@ export const nodeEscapes: readonly Escape[] = [
   },
   {
     name: 'write a snapshot of its memory',
+    spoils: true,
     stoppedBy: 'the kernel',
     attempt: 'const v8 = await import("node:v8"); return v8.writeHeapSnapshot("/tmp/x")',
     // It needs more memory than the instance has, and may write no file.

@@ -34,6 +34,9 @@ const inNode = (name: string, attempt: string, answer: RegExp, env?: Record<stri
   ...(env && { env }),
 })
 
+/** The same for an attempt that leaves modules changed. */
+const spoiling = (...attempt: Parameters<typeof inNode>): Escape => ({ ...inNode(...attempt), spoils: true })
+
 /** The body of an attempt that waits for an event or an error of a socket. */
 const event = (made: string, ready: string): string =>
   `return new Promise((resolve) => { try { const it = ${made}; it.on("error", (e) => resolve(e.name + ": " + e.message)); it.on("${ready}", () => resolve("${ready}")) } catch (e) { resolve(e.name + ": " + e.message) } })`
@@ -139,7 +142,7 @@ export const socketEscapes: readonly Escape[] = [
       return await new Promise((resolve) => { const it = new Worker(code, { eval: true }); it.on("message", resolve); it.on("error", (e) => resolve(e.name + ": " + e.message)); it.on("exit", () => resolve("exited: undefined")) })`,
     denied,
   ),
-  inNode(
+  spoiling(
     'put back what connects through the runtime',
     `const net = await import("node:net"); const own = net.Socket.prototype.connect; delete net.Socket.prototype.connect
       net.Socket.prototype.connect ??= Object.getPrototypeOf(net.Socket.prototype).connect; net.Socket.prototype.connect ??= own

@@ -1,15 +1,27 @@
-/** Each hostile function is deployed and asked to try. Afterwards the runtime and a bystander are as they were. */
+/**
+ * Each attempt of a hostile function is made. Afterwards the runtime and a bystander are as they were. Attempts that leave a function as it was
+ * are made by one function for each environment; the others by a function of their own.
+ */
 import { readdirSync } from 'node:fs'
+import type { ContainerRecord } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { needs } from '../../harness/installed.ts'
 import { instanceFolder } from '../../harness/instances.ts'
 import { type Services, startServices } from '../../harness/services.ts'
-import { attackerSource, escapes } from './escapes.ts'
+import { attackerSource, type Escape, escapes, needsOwnFunction } from './escapes.ts'
 import { nodeEscapes } from './escapes-node.ts'
 import { socketEscapes } from './escapes-sockets.ts'
 
+const all: readonly Escape[] = [...escapes, ...nodeEscapes, ...socketEscapes]
+/** Attempts that one function makes, by its environment. */
+const groups = Map.groupBy(
+  all.filter((each) => !needsOwnFunction(each)),
+  ({ env = {} }) => JSON.stringify(env),
+)
+
 let services: Services
 let bystander: string
+const shared = new Map<string, Promise<ContainerRecord>>()
 
 beforeAll(async () => {
   services = await startServices()
@@ -21,20 +33,33 @@ beforeAll(async () => {
 })
 afterAll(() => services.stop())
 
-describe('a hostile function can’t', needs('bwrap'), () => {
-  it.each([...escapes, ...nodeEscapes, ...socketEscapes])('$name', async (attack) => {
-    const source = attackerSource(attack, {
+const deploy = (name: string, attempts: readonly Escape[], env: Readonly<Record<string, string>> = {}) =>
+  services.deploy(
+    name,
+    attackerSource(attempts, {
       STATE: services.stack.state,
       PORT: new URL(services.url()).port,
       BYSTANDER: bystander,
-    })
-    const { id, basePath, isolation } = await services.deploy('attacker', source, {
-      'MCM.IDLE_SEC': '0',
-      'MCM.MAX_EXECUTION_TIME_SEC': '10',
-      ...attack.env,
-    })
+    }),
+    { 'MCM.IDLE_SEC': '0', 'MCM.MAX_EXECUTION_TIME_SEC': '10', ...env },
+  )
+
+/** The function that makes an attempt, and the number of the attempt in it. */
+async function attackerOf(attack: Escape): Promise<{ attacker: ContainerRecord; number: number }> {
+  if (needsOwnFunction(attack)) return { attacker: await deploy('attacker', [attack], attack.env), number: 0 }
+  const key = JSON.stringify(attack.env ?? {})
+  const attempts = groups.get(key)!
+  if (!shared.has(key)) shared.set(key, deploy(`attacker-${shared.size}`, attempts, attack.env))
+  return { attacker: await shared.get(key)!, number: attempts.indexOf(attack) }
+}
+
+describe('a hostile function can’t', needs('bwrap'), () => {
+  it.each(all)('$name', async (attack) => {
+    const { attacker, number } = await attackerOf(attack)
+    const { id, basePath, isolation } = attacker
+    const attempt = `${basePath}/attempt/${number}`
     const { answer } = attack
-    const { status, text } = await services.call(`${basePath}/attempt`)
+    const { status, text } = await services.call(attempt)
     if (answer instanceof RegExp) expect(`${status} ${text}`.slice(4), `${status}`).toMatch(answer)
     else expect(answer, text).toContain(status)
 
@@ -42,7 +67,7 @@ describe('a hostile function can’t', needs('bwrap'), () => {
       // Many attempts at once hold the connections to what was there before, so that new ones are opened.
       await expect
         .poll(async () => {
-          const calls = Array.from({ length: 40 }, () => services.call(`${basePath}/attempt`))
+          const calls = Array.from({ length: 40 }, () => services.call(attempt))
           return (await Promise.all(calls)).map((each) => each.status)
         })
         .toContain(attack.afterwards)
@@ -62,14 +87,20 @@ describe('a hostile function can’t', needs('bwrap'), () => {
     }
     const { lines } = await services.runtime().getContainerLogs({ ...query, tail: 10_000 })
     expect(lines.reduce((sum, { text: line }) => sum + line.length, 0)).toBeLessThan(600_000)
-    await services.runtime().removeContainer(query)
+    if (needsOwnFunction(attack)) await services.runtime().removeContainer(query)
     expect(isolation).toEqual(
       expect.arrayContaining(['language permissions', 'namespaces', 'unprivileged user']),
     )
   })
 
   it('and all that was left of them is gone', async () => {
-    const containers = await services.runtime().getContainers({ edgeAccessToken: services.token })
+    const edgeAccessToken = services.token
+    const attackers = await Promise.all(shared.values())
+    const found = await services.runtime().getContainers({ edgeAccessToken })
+    // No attempt has stopped a function that others are made in.
+    for (const { id } of attackers) expect(found.find((each) => each.id === id)?.restarts, id).toBe(0)
+    for (const { id } of attackers) await services.runtime().removeContainer({ edgeAccessToken, id })
+    const containers = await services.runtime().getContainers({ edgeAccessToken })
     expect(containers.map(({ name, restarts }) => [name, restarts])).toEqual([['bystander', 0]])
     expect(readdirSync(instanceFolder(services.stack.state))).toHaveLength(1)
   })

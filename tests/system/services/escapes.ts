@@ -14,7 +14,13 @@ export interface Escape {
   /** A status that callers meet afterwards, where the attempt spoils the service itself. */
   readonly afterwards?: number
   readonly env?: Readonly<Record<string, string>>
+  /** It changes or fills what others would run in: it gets a function of its own. */
+  readonly spoils?: true
 }
+
+/** Whether an attempt needs a function that makes no other attempt: it stops that function, or leaves it changed. */
+export const needsOwnFunction = ({ spoils, history, afterwards, answer }: Escape): boolean =>
+  spoils === true || history !== undefined || afterwards !== undefined || !(answer instanceof RegExp)
 
 const denied = /NotCapable|PermissionDenied/
 
@@ -343,6 +349,7 @@ export const escapes: readonly Escape[] = [
   },
   {
     name: 'fill the storage',
+    spoils: true,
     stoppedBy: 'quota',
     attempt: 'for (let i = 0; ; i++) CTX.storage.setItem("k" + i, "x".repeat(100000))',
     answer: /storage is full/,
@@ -367,6 +374,7 @@ export const escapes: readonly Escape[] = [
   },
   {
     name: 'ask the runtime for tokens and never read them',
+    spoils: true,
     stoppedBy: 'the runtime',
     attempt: `const text = JSON.stringify({ identify: CTX.info.serviceType, ask: 1 })
       ${onControlLine} let asked = 0
@@ -378,12 +386,14 @@ export const escapes: readonly Escape[] = [
   },
   {
     name: 'flood the log',
+    spoils: true,
     stoppedBy: 'the runtime',
     attempt: 'for (let i = 0; i < 20000; i++) console.log("x".repeat(1000)); return "flooded"',
     answer: /flooded/,
   },
   {
     name: 'one line without end',
+    spoils: true,
     stoppedBy: 'the runtime',
     attempt: 'console.log("x".repeat(5_000_000)); return "written"',
     answer: /written/,
@@ -436,6 +446,7 @@ export const escapes: readonly Escape[] = [
   },
   {
     name: 'keep connections to the runtime open',
+    spoils: true,
     stoppedBy: 'the runtime',
     attempt:
       'const body = () => new ReadableStream({ pull: () => new Promise(() => {}) }); for (let i = 0; i < 300; i++) fetch(APIROOT + "BYSTANDER", { method: "POST", body: body(), duplex: "half" }).catch(() => {}); await new Promise((r) => setTimeout(r, 500)); return "kept"',
@@ -452,15 +463,23 @@ export const escapes: readonly Escape[] = [
   },
 ]
 
-/** A module worker that makes the attempt of the path it is asked for. */
-export const attackerSource = ({ attempt }: Escape, fill: Readonly<Record<string, string>>): string => {
-  const filled = Object.entries(fill).reduce((text, [name, value]) => text.replaceAll(name, value), attempt)
+/** A module worker that makes the attempt of the number in the path of a request: `/attempt/0` is the first one. */
+export const attackerSource = (
+  attempts: readonly Escape[],
+  fill: Readonly<Record<string, string>>,
+): string => {
+  const filled = Object.entries(fill).reduce(
+    (text, [name, value]) => text.replaceAll(name, value),
+    attempts.map(({ attempt }) => `async () => { ${attempt} }`).join(',\n'),
+  )
   return `export default {
   async fetch(request, env, CTX) {
     const APIROOT = CTX.info.apiRoot
-    if (new URL(request.url).pathname !== '/attempt') return new Response('alive')
+    const [, number] = /^\\/attempt\\/(\\d+)$/.exec(new URL(request.url).pathname) ?? []
+    if (number === undefined) return new Response('alive')
+    const attempts = [${filled}]
     try {
-      return new Response(String(await (async () => { ${filled} })()))
+      return new Response(String(await attempts[number]()))
     } catch (error) {
       return new Response(error.name + ': ' + error.message)
     }
