@@ -6,12 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { canMakeDebs, makeDeb } from '../../../packaging/deb/deb.ts'
 import { ownArchitecture, products } from '../../../packaging/products.ts'
 import { makeTarball } from '../../../packaging/tarball/tarball.ts'
-import { expectIntegrity } from '../../../packaging/tree/engines.ts'
+import { expectIntegrity, findEngine } from '../../../packaging/tree/engines.ts'
 import { root, temporaryFolder } from '../../harness/processes.ts'
 
 const architecture = ownArchitecture()
 const maintainer = { name: 'Jane Doe', email: 'jane@example.com' }
 const release = { version: '9.8.7-rc.1', epochSeconds: 1_700_000_000, maintainer }
+/** The first one has Node.js, and the others have no engine: engines are most of a package, and the same lines copy all of them. */
+const made = products.map((each, at) => ({ ...each, engines: at === 0 ? (['node'] as const) : [] }))
 
 describe('a product', architecture && canMakeDebs() ? {} : { skip: true }, () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -26,11 +28,11 @@ describe('a product', architecture && canMakeDebs() ? {} : { skip: true }, () =>
     execFileSync(process.execPath, [join(root, 'scripts/bundle.mjs')])
     mkdirSync(at('work'))
     const options = { release, target: at('made'), work: at('work'), fast: true }
-    for (const product of products) {
+    for (const product of made) {
       debs[product.name] = makeDeb(product, architecture!, options)
       execFileSync('dpkg-deb', ['--raw-extract', debs[product.name]!, at(product.name)])
     }
-    tarball = makeTarball(products[0]!, architecture!, options)
+    tarball = makeTarball(made[0]!, architecture!, options)
     execFileSync('tar', ['xzf', tarball, '-C', folder.path])
   })
   afterAll(() => folder.remove())
@@ -69,6 +71,12 @@ describe('a product', architecture && canMakeDebs() ? {} : { skip: true }, () =>
     for (const line of out.split('\n')) expect(line).toMatch(/^[-dl]rwx?.{6,8} +root\/root /)
     expect(out.split('\n').filter((line) => /^[-d]....w|^[-d].......w|^-..s|^-.....s/.test(line))).toEqual([])
     expect(list(at(name)).filter((path) => /\.(?:pem|key)$|secret-keys|api-key/.test(path))).toEqual([])
+  })
+
+  it('has the Node.js that its project publishes, byte by byte, for each command', () => {
+    for (const { engines } of products) expect(engines).toContain('node')
+    const published = readFileSync(findEngine('node', architecture!).program)
+    expect(readFileSync(at('selvedge/usr/lib/selvedge/node')).equals(published)).toBe(true)
   })
 
   it('has the same programs in a tarball as in a Debian package', () => {
