@@ -30,20 +30,17 @@ describe('the npm packages', needs('package tools'), () => {
   let page: string
 
   const at = (...path: string[]) => join(folder.path, ...path)
-  function emptyProject(name: string): string {
-    mkdirSync(at(name))
-    writeFileSync(at(name, 'package.json'), '{ "name": "user", "private": true, "type": "module" }')
-    return at(name)
-  }
+  /** Of the command line, installed for all users. */
+  const modules = () => at('global/lib/node_modules')
+  const program = () => join(modules(), 'selvedge/bin/selvedge.cjs')
 
   /** A copy of an installed package that names no registry of its own. */
-  function copyLibrary(path: string): string {
+  function copyLibrary(path: string): void {
     const copy = at('libraries', path.replaceAll('/', '-'))
     const own = join(root, 'node_modules', path)
     cpSync(own, copy, { recursive: true, filter: (each) => !each.startsWith(join(own, 'node_modules')) })
     const { publishConfig: _, ...manifest } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8'))
     writeFileSync(join(copy, 'package.json'), JSON.stringify(manifest))
-    return copy
   }
 
   beforeAll(async () => {
@@ -55,11 +52,19 @@ describe('the npm packages', needs('package tools'), () => {
     registry = await startRegistry(at('registry'))
     // What they depend on is published from the lockfile's own copy.
     const rolldown = ['rolldown', 'rolldown/node_modules/@oxc-project/types', '@rolldown/pluginutils']
-    const libraries = ['zod', ...rolldown, `@rolldown/binding-linux-${process.arch}-gnu`].map(copyLibrary)
-    for (const each of [...libraries, ...tarballs])
-      registry.npm(folder.path, 'publish', each, '--ignore-scripts', '--provenance=false')
+    for (const each of ['zod', ...rolldown, `@rolldown/binding-linux-${process.arch}-gnu`]) copyLibrary(each)
+    writeFileSync(at('libraries/package.json'), '{ "private": true, "workspaces": ["*"] }')
+    const publish = ['publish', '--ignore-scripts', '--provenance=false']
+    registry.npm(at('libraries'), ...publish, '--workspaces')
+    for (const each of tarballs) registry.npm(folder.path, ...publish, each)
+    // Each is what every Node.js of the tests gets: npm installs the same files on all of them.
+    mkdirSync(at('project'))
+    writeFileSync(at('project/package.json'), '{ "name": "user", "private": true, "type": "module" }')
+    const install = ['install', '--no-audit', '--no-fund']
+    registry.npm(at('project'), ...install, '@selvedge/client')
+    registry.npm(folder.path, ...install, '--global', '--prefix', at('global'), 'selvedge')
     site = createServer((request, response) => {
-      const path = at('page/dist', request.url === '/' ? 'index.html' : request.url!.slice(1))
+      const path = at('project/dist', request.url === '/' ? 'index.html' : request.url!.slice(1))
       if (!existsSync(path)) return void response.writeHead(404).end()
       response.setHeader('Content-Type', path.endsWith('.js') ? 'text/javascript' : 'text/html')
       response.end(readFileSync(path))
@@ -100,10 +105,9 @@ describe('the npm packages', needs('package tools'), () => {
 
   describe.each(Object.entries(nodes))('on Node.js %s', (major, node) => {
     it('the library calls a runtime and verifies a token', async () => {
-      const project = emptyProject(`library-${major}`)
-      registry.npm(project, 'install', '@selvedge/client')
+      const main = at(`project/main-${major}.js`)
       writeFileSync(
-        join(project, 'main.js'),
+        main,
         `import { createRuntimeClient } from '@selvedge/client'
         import { createAccessTokenVerifier } from '@selvedge/client/backend'
         import { createNodeFetch } from '@selvedge/client/node'
@@ -114,7 +118,7 @@ describe('the npm packages', needs('package tools'), () => {
         console.log(JSON.stringify({ version: process.versions.node, nodeId, account: claims.account_id }))`,
       )
       const { stdout } = await promisify(execFile)(node, [
-        join(project, 'main.js'),
+        main,
         services.url(),
         services.stack.identity.url,
         services.token,
@@ -126,9 +130,7 @@ describe('the npm packages', needs('package tools'), () => {
     })
 
     it('the command line makes, deploys and describes a service', async () => {
-      const prefix = at(`global-${major}`)
-      registry.npm(folder.path, 'install', '--global', '--prefix', prefix, 'selvedge')
-      const [program] = readdirSync(join(prefix, 'bin')).map((name) => join(prefix, 'bin', name))
+      const [program] = readdirSync(at('global/bin')).map((name) => at('global/bin', name))
       const env = { ...cliEnvOf(services.stack), SELVEDGE_ACCESS_TOKEN: services.token }
       const run = async (...args: string[]) => {
         const { stdout } = await promisify(execFile)(node, [program!, ...args, '--json'], { env })
@@ -148,8 +150,7 @@ describe('the npm packages', needs('package tools'), () => {
   })
 
   it('the command line bundles TypeScript also on the oldest Node.js', () => {
-    const program = at('global-20', 'lib/node_modules/selvedge/bin/selvedge.cjs')
-    const run = (...args: string[]) => execFileSync(nodes[20], [program, ...args], { encoding: 'utf8' })
+    const run = (...args: string[]) => execFileSync(nodes[20], [program(), ...args], { encoding: 'utf8' })
     run('init', 'worker', at('typed'))
     expect(JSON.parse(run('image', 'pack', at('typed'), '-o', at('typed.tar'), '--json')).name).toBe('typed')
   })
@@ -157,13 +158,12 @@ describe('the npm packages', needs('package tools'), () => {
   it.each([['simulate'], ['admin', 'store', 'copy', '--from', 'sqlite:a', '--to', 'sqlite:b']])(
     'the command line alone reports that it has no program for %s, and runs no package of that name',
     (...args) => {
-      const modules = at('global-20', 'lib/node_modules')
       for (const file of ['simulator/dist/main.cjs', 'identity/dist/store-copy.cjs']) {
-        mkdirSync(join(modules, dirname(file)), { recursive: true })
-        writeFileSync(join(modules, file), 'console.log("of another package"); process.exit(0)')
+        mkdirSync(join(modules(), dirname(file)), { recursive: true })
+        writeFileSync(join(modules(), file), 'console.log("of another package"); process.exit(0)')
       }
-      const program = join(modules, 'selvedge/bin/selvedge.cjs')
-      const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8' })
+      const command = [program(), ...args]
+      const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' })
       expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
       expect(stderr).toMatch(
         /is not part of this installation\n.*Run the command where the service is installed/s,
@@ -172,11 +172,10 @@ describe('the npm packages', needs('package tools'), () => {
   )
 
   it('the command line names the Node.js that it needs on an older one', async () => {
-    const prefix = at('global-20')
-    const program = join(prefix, 'lib/node_modules/selvedge/bin/selvedge.cjs')
     const pretend = at('pretend.cjs')
     writeFileSync(pretend, 'Object.defineProperty(process.versions, "node", { value: "16.20.2" })')
-    const failed = await promisify(execFile)(nodes[20], ['--require', pretend, program, '--version']).catch(
+    const command = ['--require', pretend, program(), '--version']
+    const failed = await promisify(execFile)(nodes[20], command).catch(
       (cause: { code: number; stderr: string }) => cause,
     )
     expect(failed).toMatchObject({
@@ -190,20 +189,18 @@ describe('the npm packages', needs('package tools'), () => {
     'Vite bundles the library, and a page in Chromium calls the runtime with it',
     needs('chromium-headless-shell'),
     async () => {
-      const project = emptyProject('page')
-      registry.npm(project, 'install', '@selvedge/client')
       writeFileSync(
-        join(project, 'index.html'),
+        at('project/index.html'),
         '<!doctype html><title>page</title><script type="module" src="/main.js"></script>',
       )
       writeFileSync(
-        join(project, 'main.js'),
+        at('project/main.js'),
         `import { createRuntimeClient } from '@selvedge/client'
       const { nodeId } = await createRuntimeClient({ url: ${JSON.stringify(services.url())} }).getMe()
       document.title = nodeId`,
       )
       const { build } = await import('vite')
-      await build({ root: project, logLevel: 'error', build: { target: 'es2022' } })
+      await build({ root: at('project'), logLevel: 'error', build: { target: 'es2022' } })
       const browser = await launchBrowser()
       try {
         const tab = await browser.newPage()
