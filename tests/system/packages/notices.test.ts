@@ -7,8 +7,14 @@ import { licenceOf, noticesOf } from '../../../packaging/tree/notices.ts'
 import { temporaryFolder } from '../../harness/processes.ts'
 
 const line = `${'='.repeat(100)}\n`
-/** The text of each part, by its title. */
-function partsOf(name: string): Map<string, string> {
+const known = new Map<string, ReadonlyMap<string, string>>()
+/** The text of each part, by its title. It is made once for each product. */
+function partsOf(name: string): ReadonlyMap<string, string> {
+  const parts = known.get(name) ?? readParts(name)
+  known.set(name, parts)
+  return parts
+}
+function readParts(name: string): ReadonlyMap<string, string> {
   const product = products.find((each) => each.name === name)!
   const [, ...rest] = noticesOf(product, ownArchitecture()!).split(line)
   return new Map(rest.flatMap((title, at) => (at % 2 === 0 ? [[title.trim(), rest[at + 1]!]] : [])))
