@@ -12,7 +12,7 @@ import { runtimeSubject } from './subjects/runtime.ts'
 import type { Step } from './subjects/subject.ts'
 
 const shifts = [days(1), -days(1), years(10), -years(10), 0]
-const passes = 4
+const passes = 10
 /** Milliseconds between two jumps: several of them in most operations. */
 const pause = 20
 
