@@ -274,8 +274,10 @@ export const groups: readonly Group[] = [
   beside('images', `${services}/images`, 'budget', 'layer', 'registry/reference'),
   {
     name: 'partial-layers',
-    sources: [`${services}/images/{continue-pull,interrupted,partials,registry-pulls}.ts`],
-    tests: [`${services}/images/{continued,interrupted,partials}.test.ts`],
+    sources: [
+      `${services}/images/{continue-pull,interrupted,late-folder,partials,progress,registry-pulls}.ts`,
+    ],
+    tests: [`${services}/images/{continued,interrupted,partials,progress}.test.ts`],
   },
   {
     name: 'registry-credentials',

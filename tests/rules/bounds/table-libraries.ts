@@ -214,6 +214,9 @@ export const libraries: Bounds = {
     'createStorage.items': own('the same'),
     'createResponse.body': own('the same'),
   },
+  'packages/client/src/node/network/authorities.ts': {
+    'openAuthorities.used': own('the certificates of a file of the operator, of 1 MiB at most'),
+  },
   'packages/client/src/node/network/network.ts': {
     'createNetwork.agents': own('one for each use, protocol and proxy of the settings: at most eight'),
   },

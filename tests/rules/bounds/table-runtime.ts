@@ -358,6 +358,7 @@ export const runtime: Bounds = {
       '`files.size <= maxFiles`',
       '`dropOld`, after images.partialAge at the latest',
     ),
+    'createFiles.removals': passing('one for each file: `files.size <= maxFiles`'),
     'openPartials.inUse': passing('201 layers for each of `limits.ts: onDevice: 64` pulls'),
     'openPartials.begin.own': passing('201 layers of one of `limits.ts: onDevice: 64` pulls'),
     'files of openOwn': lasting(
@@ -368,11 +369,13 @@ export const runtime: Bounds = {
   'apps/runtime/src/services/images/registry-pulls.ts': {
     'openRegistryPulls.continued': passing('`limits.ts: onDevice: 64` interrupted pulls'),
   },
+  'apps/runtime/src/services/images/progress.ts': {
+    'createProgress.waits': passing('one for each of `at-once.ts: ofPull: 3` downloads'),
+    'createProgress.rate': passing('`samples.length > sampling.samples`'),
+    'createRate.samples': passing('`samples.length > sampling.samples`'),
+  },
   'apps/runtime/src/services/images/pulls.ts': {
     'createPulls.underWay': passing('`limits.ts: onDevice: 64`'),
-    'createPulls.follow.entry.pull': passing(
-      '`limits.ts: onDevice: 64` objects with a reference and two numbers',
-    ),
   },
   'apps/runtime/src/services/images/registry/http-get.ts': {
     'readText.chunks': passing('`size > maxBytes`'),

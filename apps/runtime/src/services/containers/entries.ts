@@ -132,11 +132,10 @@ export function createEntries(
     const settings = readSettings(container.env)
     const content = contentOf(container)
     const entry = entryOf(key)
-    const { dataKey } = container
     return {
       id: idOf(container),
       key,
-      dataKey,
+      dataKey: container.dataKey,
       asking: container,
       revision: container.revision,
       content,
@@ -145,7 +144,8 @@ export function createEntries(
       info: { ...parts.info(), serviceType: idOf(container) },
       host: {
         ...parts.hostFor(key),
-        openStorage: (reader) => storage.open(dataKey, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
+        openStorage: (reader) =>
+          storage.open(container.dataKey, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
       },
       // A container may write what it likes into its own log; lines of the runtime may quote secrets in errors and addresses.
       log: (stream, text) => (stream === 'runtime' ? noteIn(entry, text) : entry.log.add(stream, text)),

@@ -72,13 +72,13 @@ const ownerIn = (name: string): string => name.split('.')[1]!
 function createFiles(folder: string, ageMs: number, now: () => number) {
   const files = new Map<string, Found>()
   const pathOf = (name: string) => join(folder, name)
-  let removals: Promise<unknown> = Promise.resolve()
+  const removals = new Set<Promise<void>>()
 
   async function remove(name: string): Promise<void> {
     files.delete(name)
     const removal = rm(pathOf(name), { recursive: true, force: true })
-    removals = Promise.allSettled([removals, removal])
-    await removal
+    removals.add(removal)
+    await removal.finally(() => removals.delete(removal))
   }
 
   /** Lists a name, or removes what is no part of a layer. */
@@ -106,7 +106,7 @@ function createFiles(folder: string, ageMs: number, now: () => number) {
   return {
     ...{ files, pathOf, remove, add, dropOld },
     /** Resolves when no file is being removed: one that was opened before would lose its name. */
-    removed: () => removals,
+    removed: () => Promise.allSettled(removals),
   }
 }
 

@@ -163,7 +163,7 @@ describe('without TLS', () => {
   })
 })
 
-it('a host that the proxy waits for in vain is shown if it is a service, and not if another user named it', async () => {
+it('a host that does not answer the proxy is shown if it is a service, and not if another user named it', async () => {
   const asked = createSilentServer((socket) => void socket.on('error', () => undefined))
   servers.push(asked)
   asked.listen(0, '127.0.0.1')
