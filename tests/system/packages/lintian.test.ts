@@ -31,7 +31,7 @@ interface Finding {
   readonly line: string
 }
 
-/** What it finds in each package, by the name of the package. One process, which takes seconds to start, checks them all. */
+/** What it finds in each package, by the name of the package. One process checks them all: it needs seconds to start. */
 async function check(debs: readonly string[]): Promise<ReadonlyMap<string, readonly Finding[]>> {
   const suppressed = `--suppress-tags=${ofTheTest.join(',')}`
   // Half of its time would be the search for spelling mistakes in Node.js.

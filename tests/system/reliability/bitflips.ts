@@ -61,7 +61,7 @@ export async function makeStates(target: string): Promise<void> {
     await discoverySubject(stack, {}),
   ]
   for (let pass = 1; pass <= 3; pass++) for (const each of subjects) await each.work(pass)
-  // None was started again meanwhile: they are those that the stack started.
+  // No daemon was started again meanwhile: they are those that the stack started.
   for (const each of damageable) await stack[each].stop('SIGKILL')
   for (const each of damageable)
     cpSync(join(stack.state, each), join(target, each), { recursive: true, preserveTimestamps: true })

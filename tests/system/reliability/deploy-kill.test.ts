@@ -213,7 +213,7 @@ describe('the runtime is killed', needs('bwrap'), () => {
   })
 })
 
-/** Asks Podman's own API: a poll of its command line would start it each time. @returns the IDs of all containers */
+/** Reads it from Podman's own API: a poll of its command line would start it each time. @returns the IDs of all containers */
 const containersOf = ({ socket }: Podman) => {
   const fetch = createNodeFetch({ socketPath: socket })
   return async (): Promise<string[]> => {

@@ -204,8 +204,7 @@ export function createEntries(
     summary: (key, container) => summaryOf(container, stateOf(key, container), entries.get(key)?.service),
     async record(key) {
       const container = presentIn(store, key)
-      const content = contentOf(container)
-      const state = stateOf(key, container)
+      const [content, state] = [contentOf(container), stateOf(key, container)]
       const { service } = entries.get(key) ?? {}
       const record = await recordOf(container, content, state, service, completedOf(parts, key, container))
       return { ...record, ...portsAndTimes(parts, key, container) }

@@ -5,7 +5,7 @@ import { runOnce, type Stop } from './run-once.ts'
 export interface OnceRuns {
   /** See `runOnce`. */
   readonly run: typeof runOnce
-  /** Stops those of accounts that left the device; none of them starts again. Resolves when they are gone. */
+  /** Stops those of accounts that left the device; they do not start again. Resolves when they are gone. */
   stop(hasLeft: (asking: Asking) => boolean): Promise<void>
   /** Stops all of them, because the runtime stops. */
   close(): Promise<void>
