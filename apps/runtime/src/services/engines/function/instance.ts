@@ -19,7 +19,7 @@ import { watchMemory } from './watch-memory.ts'
 const defaultMemoryMb = 128
 const megabyte = 1024 * 1024
 /** Milliseconds that a program without a control line has to end by itself. */
-const closedGraceMs = 1000
+const closedGraceMs = 5000
 
 interface Starting {
   readonly plan: Plan
