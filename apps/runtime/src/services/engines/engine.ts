@@ -91,7 +91,7 @@ export interface Ending {
   readonly reason: EndReason
   /** For the log and the history: with its exit code and its last output. */
   readonly why: string
-  /** Of its program; absent where it is not known, and for a program that was stopped. */
+  /** Exit code of its program; absent if it is unknown, or if the program was stopped. */
   readonly exitCode?: number
 }
 

@@ -121,7 +121,7 @@ const withoutTls: ReadonlySet<unknown> = new Set([
   'ERR_SSL_WRONG_VERSION_NUMBER',
 ])
 
-/** Of a registry in `images.insecure`: HTTPS where it is spoken, with any certificate. Nothing secret is sent to find out. */
+/** The scheme of a registry in `images.insecure`: HTTPS, with any certificate, if the registry has it. The request that finds out has no secret. */
 async function findScheme(registry: string, httpGet: HttpGet): Promise<'http' | 'https'> {
   try {
     const answer = await httpGet(`https://${registry}/v2/`, {})
