@@ -1,6 +1,6 @@
 /** A Podman of the tests' own: storage, networks and socket in a temporary folder. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -51,6 +51,7 @@ export async function startPodman(): Promise<Podman> {
   const folder = mkdtempSync(join(tmpdir(), 'pod-'))
   const socket = join(folder, 'podman.sock')
   const networks = await reserveNetworks(folder)
+  shareNetworkMounts()
   writeFileSync(join(folder, 'containers.conf'), containersConf + networks.conf)
   writeFileSync(
     join(folder, 'storage.conf'),
@@ -140,6 +141,19 @@ async function removeAll(run: Podman['run']): Promise<void> {
       await sleep(250)
     }
   }
+}
+
+const networkMounts = '/run/netns'
+
+/**
+ * Podman removes the network of a container from another mount namespace, which sees it only if its mount is shared: systemd shares all mounts
+ * of a device, other programs that start a machine may not.
+ */
+function shareNetworkMounts(): void {
+  if (mountsBelow('/run').includes(networkMounts)) return
+  mkdirSync(networkMounts, { recursive: true, mode: 0o711 })
+  execFileSync('mount', ['--bind', networkMounts, networkMounts])
+  execFileSync('mount', ['--make-shared', networkMounts])
 }
 
 /** Innermost first. */

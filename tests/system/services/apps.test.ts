@@ -214,7 +214,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
       const before = names().toSorted()
       await services.restart()
       await expect.poll(states).toEqual(completed)
-      expect(names().toSorted()).toEqual(before)
+      await expect.poll(() => names().toSorted()).toEqual(before)
     })
 
     it.each<[string, string, Record<string, string>, string]>([

@@ -8,6 +8,7 @@ import type { HostGuard } from './host-guard.ts'
 import { rangesHint } from './id-ranges.ts'
 import { canOpenOutput } from './open-output.ts'
 import type { Outbound } from './outbound/outbound.ts'
+import { privateMountsHint } from './private-mounts.ts'
 import { layersOf, outboundLayer } from './profile.ts'
 import type { UsersOf } from './users.ts'
 
@@ -59,12 +60,14 @@ export async function describeEngine(
     const detail = `${api.socketPath}, version ${traits.version}${kindOf(traits)}`
     const kind = users.usual(traits)
     const closed = outbound.missing(traits)
+    const left = kind === 'own' && traits.isPodman && !isRootless ? privateMountsHint() : undefined
     const hints = [
       ...(missing === undefined || isRootless
         ? []
         : [`Containers reach programs of this device that listen on all addresses: ${missing}.`]),
       ...(kind === 'device' ? [usersHint(traits)] : []),
       ...(kind === 'own' && !canOpenOutput() ? [outputHint] : []),
+      ...(left === undefined ? [] : [left]),
       ...(isInVirtualMachine ? [machineHint] : []),
       ...(canGive(traits) || isInVirtualMachine ? [] : [givenHint]),
       ...(closed === undefined || isInVirtualMachine ? [] : [closedHint(closed)]),
