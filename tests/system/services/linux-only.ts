@@ -22,6 +22,7 @@ export const linuxOnly: Readonly<Record<string, string>> = {
   'apps/runtime/src/services/engines/oci/given.ts': names,
   'apps/runtime/src/services/engines/oci/host-guard.ts': 'finds no program there, and runs nothing',
   'apps/runtime/src/services/engines/oci/outbound/outbound.ts': names,
+  'apps/runtime/src/services/engines/oci/private-mounts.ts': 'reads no mounts there, and reports nothing',
   'apps/runtime/src/services/engines/oci/secret-files.ts':
     'uses a folder only if it is in memory, else refuses',
   'packages/protocol/src/mcm/settings.ts': names,

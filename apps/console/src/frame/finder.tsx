@@ -1,6 +1,6 @@
 /** Search and jump: devices by name or node ID, and pages. A combobox with a listbox (WAI-ARIA Authoring Practices). */
 import type { Device } from '@selvedge/protocol/console'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../api.ts'
 import { capital } from '../parts/capital.ts'
 import { Icon, type IconName } from '../parts/icon.tsx'
@@ -57,7 +57,7 @@ export default function Finder({ onClose }: { onClose: () => void }) {
   const [at, setAt] = useState(0)
   const hits = useHits(text)
   const chosen = Math.min(at, hits.length - 1)
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current?.showModal()
     field.current?.focus()
     return () => dialog.current?.close()

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 
 /** A window over the page; the browser keeps the keyboard inside, Escape closes it, and the focus returns to the opener. */
@@ -15,7 +15,7 @@ export function Dialog(props: {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current?.showModal()
     heading.current?.focus()
     return () => dialog.current?.close()

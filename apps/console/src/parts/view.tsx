@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon, type IconName } from './icon.tsx'
 import { Link } from './link.tsx'
 
@@ -26,7 +26,8 @@ export function View(props: {
 }) {
   const { title, about, parent, actions, tabs, tab, error, children } = props
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
+  // Before anybody can type: later, it would take the focus from a field.
+  useLayoutEffect(() => {
     document.title = `${title} · Selvedge`
     heading.current?.focus()
   }, [title])
