@@ -256,6 +256,7 @@ export const groups: readonly Group[] = [
     'service-api',
     'mcm/read-spec',
     'mcm/read-plan',
+    'mcm/resumable',
     'rest/query',
   ),
   beside(
@@ -278,6 +279,16 @@ export const groups: readonly Group[] = [
       `${services}/images/{continue-pull,interrupted,late-folder,partials,progress,registry-pulls}.ts`,
     ],
     tests: [`${services}/images/{continued,interrupted,partials,progress}.test.ts`],
+  },
+  {
+    name: 'uploads-in-parts',
+    sources: [`${services}/images/{append,stored-uploads}.ts`],
+    tests: [`${services}/images/{append,uploads}.test.ts`],
+  },
+  {
+    name: 'uploads-of-clients',
+    sources: ['packages/client/src/node/{in-parts,upload-image}.ts'],
+    tests: ['packages/client/src/node/{in-parts,upload-image}.test.ts'],
   },
   {
     name: 'registry-credentials',

@@ -21,6 +21,7 @@ export const httpRoutes = [
   mcmPaths.images,
   `${mcmPaths.images}/*`,
   mcmPaths.uploads,
+  `${mcmPaths.uploads}/*`,
   mcmPaths.containers,
   `${mcmPaths.containers}/*`,
   mcmPaths.apps,

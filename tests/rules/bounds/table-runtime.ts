@@ -399,9 +399,20 @@ export const runtime: Bounds = {
     'peek.start': passing('`start.length < startBytes`'),
     'readTar.working': passing('`limits.entries`; an entry is read when the one before is stored'),
   },
+  'apps/runtime/src/services/images/append.ts': {
+    'files of write': lasting('`upload.length - upload.bytes`', 'with its upload: see stored-uploads.ts'),
+  },
+  'apps/runtime/src/services/images/stored-uploads.ts': {
+    'createUses.inUse': passing(
+      'one for each deployment and each part of an upload: `limits.ts: archives` and `uploads`',
+    ),
+    'openStoredUploads.received': lasting(
+      '`maxUploads` and `maxUsedUp`',
+      '`received.delete`, after `keptForMs` at the latest',
+    ),
+  },
   'apps/runtime/src/services/images/uploads.ts': {
-    'openUploads.inUse': passing('one for each deployment of an upload: `limits.ts: archives`'),
-    'openUploads.received': lasting('`maxUploads`', '`received.delete`, after `keptForMs` at the latest'),
+    'files of openUploads.begin': lasting('`stored.store`', 'it removes others: see stored-uploads.ts'),
   },
   'apps/runtime/src/location/link-local/browser.ts': {
     'createBrowser.entries': lasting('`makeRoom`', '`entries.delete` at the end of its TTL, or for another'),

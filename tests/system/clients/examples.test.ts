@@ -23,7 +23,7 @@ const exported = [
   'packages/client/src/errors.ts isSelvedgeError',
   'packages/client/src/backend/verifier.ts createAccessTokenVerifier',
   'packages/client/src/node/node-fetch.ts createNodeFetch',
-  'packages/client/src/node/streams.ts uploadImage',
+  'packages/client/src/node/upload-image.ts uploadImage',
   'packages/client/src/node/streams.ts followLogs',
   'packages/protocol/src/errors/rpc-error.ts RpcError',
   'packages/protocol/src/openrpc.ts openRpcDocument',

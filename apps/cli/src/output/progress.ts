@@ -30,6 +30,8 @@ export function paceOf({ bytesPerSecond, interruptions = 0, waiting }: Pull): st
 export interface Progress {
   /** Shows bytes of a total; calls within a tenth of a second are left out. */
   show(done: number, total: number): void
+  /** Shows why nothing is sent for a time. */
+  wait(cause: Error, seconds: number): void
   end(): void
 }
 
@@ -41,6 +43,9 @@ export function createProgress(terminal: Terminal, label: string): Progress {
       if (!terminal.isWatched || (now - last < intervalMs && done < total)) return
       last = now
       terminal.redraw(`${label} ${progressBar(done, total)}`)
+    },
+    wait({ message }, seconds) {
+      if (terminal.isWatched) terminal.redraw(`${label} tries again in ${seconds} s: ${message}`)
     },
     end: () => terminal.redraw(''),
   }

@@ -26,7 +26,7 @@ export function View(props: {
 }) {
   const { title, about, parent, actions, tabs, tab, error, children } = props
   const heading = useRef<HTMLHeadingElement>(null)
-  // Before anybody can type: later, it would take the focus from a field.
+  // Before a person can type: later, it would take the focus from a field.
   useLayoutEffect(() => {
     document.title = `${title} · Selvedge`
     heading.current?.focus()

@@ -10,4 +10,5 @@ export {
 } from './network/index.ts'
 export { createNodeFetch } from './node-fetch.ts'
 export { findSocket, installedFolders, isOwn, type SocketFinding } from './own-socket.ts'
-export { authorizationOf, followLogs, type StreamConnection, uploadImage } from './streams.ts'
+export { authorizationOf, followLogs, type StreamConnection } from './streams.ts'
+export { uploadImage } from './upload-image.ts'

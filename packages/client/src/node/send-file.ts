@@ -9,12 +9,13 @@ const expectMs = 1000
  * server that refuses the request may then close the connection, and its answer is not lost with what was sent into it. The rest of the
  * file is not sent once the answer begins.
  *
+ * @param from position of the first byte that is sent
  * @param onSent called with the bytes of each piece
  * @param onUnreadable called with the reason why the file cannot be read
  */
 export function sendFile(
   request: ClientRequest,
-  path: string,
+  { path, from = 0 }: { readonly path: string; readonly from?: number },
   onSent: (bytes: number) => void,
   onUnreadable: (cause: Error) => void,
 ): void {
@@ -22,7 +23,7 @@ export function sendFile(
   const begin = () => {
     clearTimeout(waiting)
     if (content) return
-    content = createReadStream(path)
+    content = createReadStream(path, { start: from })
     content.on('data', (chunk) => onSent(chunk.length))
     content.on('error', onUnreadable)
     content.pipe(request)

@@ -1,8 +1,6 @@
-/** Streams that JSON-RPC cannot carry: uploads of archives, and logs as they are written. */
-import { stat } from 'node:fs/promises'
+/** Streams that JSON-RPC cannot carry: logs as they are written, and the requests of all of them. */
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { basename } from 'node:path'
-import { catalogue, type ImageRecord, type LogLine, mcmPaths, type Reason } from '@selvedge/protocol'
+import { catalogue, type LogLine, mcmPaths, type Reason } from '@selvedge/protocol'
 import { LineTooLong, linesOf } from '@selvedge/protocol/lines'
 import { ConnectionFailure, RpcFailure } from '../errors.ts'
 import { https } from './https.ts'
@@ -12,6 +10,8 @@ import { sendFile } from './send-file.ts'
 /** Characters of an answer, and of a line of a log: the runtime cuts lines to 8,192. */
 const maxAnswer = 1024 * 1024
 const maxLogLine = 128 * 1024
+/** Milliseconds without a byte before a connection is probed. */
+const keepAliveMs = 30_000
 
 export interface StreamConnection {
   /** URL of the runtime, without a path. */
@@ -34,46 +34,6 @@ export async function authorizationOf(
 ): Promise<Record<string, string>> {
   if (!prove) return { Authorization: `Bearer ${edgeAccessToken}` }
   return { Authorization: `DPoP ${edgeAccessToken}`, DPoP: await prove(method, url) }
-}
-
-/**
- * Deploys an archive from a file on this machine, as a stream.
- *
- * @param onProgress called with the bytes sent so far, and the total
- * @param name of the image on the device; absent: what the archive has, else the name of the file
- * @throws RpcFailure | ConnectionFailure
- *
- * @example
- * ```ts
- * import { uploadImage } from '@selvedge/client/node'
- *
- * const connection = { url: 'http://127.0.0.1:8083', edgeAccessToken: process.env.ACCESS_TOKEN! }
- * const image = await uploadImage(connection, 'hello-1.0.0.tar')
- * console.log(image.id)
- * ```
- */
-export async function uploadImage(
-  connection: StreamConnection,
-  path: string,
-  onProgress: (sent: number, total: number) => void = () => undefined,
-  name?: string,
-): Promise<ImageRecord> {
-  const { size } = await stat(path)
-  const headers = {
-    'Content-Type': 'application/x-tar',
-    'Content-Length': String(size),
-    'Content-Disposition': `attachment; filename*=UTF-8''${encodeURIComponent(basename(path))}`,
-    Expect: '100-continue',
-  }
-  const query = name === undefined ? '' : `?name=${encodeURIComponent(name)}`
-  const file = { path, size, onProgress }
-  const response = await send(connection, 'POST', mcmPaths.images + query, headers, { file })
-  try {
-    return (await readJson(response)) as ImageRecord
-  } finally {
-    // After an early answer, the request is never complete.
-    response.destroy()
-  }
 }
 
 /**
@@ -126,12 +86,20 @@ export function parse(text: string, what: string): unknown {
   }
 }
 
+/** A file, to be sent as the body of a request. */
+export interface SentFile {
+  readonly path: string
+  /** Bytes of the whole file. */
+  readonly size: number
+  /** Position of the first byte that is sent; default 0. */
+  readonly from?: number
+  /** Called with the bytes sent so far, those before `from` included, and the size. */
+  readonly onProgress: (sent: number, total: number) => void
+}
+
 interface Sent {
-  readonly file?: {
-    readonly path: string
-    readonly size: number
-    readonly onProgress: (sent: number, total: number) => void
-  }
+  readonly file?: SentFile
+  readonly body?: string
   readonly signal?: AbortSignal | undefined
   /** Milliseconds without a byte before the answer begins. */
   readonly timeoutMs?: number
@@ -142,7 +110,7 @@ export async function send(
   method: string,
   path: string,
   headers: Record<string, string>,
-  { file, signal, timeoutMs }: Sent,
+  { file, body, signal, timeoutMs }: Sent,
 ): Promise<IncomingMessage> {
   const { url, socketPath, network } = connection
   const authorization = await authorizationOf(connection, method, url + path)
@@ -159,12 +127,14 @@ export async function send(
       },
       resolve,
     )
+    // Otherwise a half-open connection stays while an answer is awaited.
+    asked.once('socket', (socket) => socket.setKeepAlive(true, keepAliveMs))
     if (timeoutMs !== undefined)
       asked.setTimeout(timeoutMs, () => {
         reject(new ConnectionFailure('timeout', `${socketPath ?? url} did not answer within ${timeoutMs} ms`))
         asked.destroy()
       })
-    let sent = 0
+    let sent = file?.from ?? 0
     const refuse = (cause: NodeJS.ErrnoException) => {
       const isClosed = file && (cause.code === 'EPIPE' || cause.code === 'ECONNRESET')
       const message = isClosed
@@ -178,9 +148,9 @@ export async function send(
       socket.destroy()
       refuse(new Error('it answers by changing the protocol'))
     })
-    if (!file) return void asked.end()
+    if (!file) return void asked.end(body)
     const onSent = (bytes: number) => file.onProgress((sent += bytes), file.size)
-    sendFile(asked, file.path, onSent, (cause) => {
+    sendFile(asked, file, onSent, (cause) => {
       reject(new ConnectionFailure('aborted', `can't read ${file.path}: ${cause.message}`, { cause }))
       asked.destroy()
     })

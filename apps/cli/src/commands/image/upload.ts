@@ -16,7 +16,7 @@ export async function uploadArchive(
 ): Promise<ImageRecord> {
   const streams = await context.streams(edgeAccessToken)
   const progress = createProgress(context.terminal, 'sending')
-  return uploadImage(streams, path, progress.show, name).finally(progress.end)
+  return uploadImage(streams, path, progress.show, name, progress.wait).finally(progress.end)
 }
 
 /**

@@ -11,6 +11,7 @@ import { followLog } from './follow-log.ts'
 import { readPlan } from './read-plan.ts'
 import { readSpec } from './read-spec.ts'
 import { fileNameOf, receiveImage, uploadOf } from './receive-image.ts'
+import { beginUpload, isTus, resumableRoutes } from './resumable.ts'
 
 export interface McmParts {
   readonly images: Images
@@ -68,11 +69,13 @@ export function mcmRoutes({ images, containers, apps, clock }: McmParts): Routes
     },
     [`POST ${uploads}`]: {
       as: methods.deployImage,
-      handle: async ({ owner, request }) => {
+      handle: async ({ owner, request, response }) => {
+        if (isTus(request)) return beginUpload(images, owner, request, response)
         allowLargeBody(request)
         return images.upload(owner, uploadOf(request), Number(request.headers['content-length'] ?? 0))
       },
     },
+    ...resumableRoutes(images),
     [`GET ${containersPath}`]: {
       as: methods.getContainers,
       handle: async ({ owner }) => ({ data: await containers.list(owner) }),

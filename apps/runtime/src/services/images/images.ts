@@ -18,7 +18,7 @@ import { createPulls, type Pulls } from './pulls.ts'
 import type { SourceOptions } from './registry/sources.ts'
 import { openRegistryPulls } from './registry-pulls.ts'
 import { createStoredImages, type StoredImages, type StoredImagesParts } from './stored-images.ts'
-import { openUploads } from './uploads.ts'
+import { openUploads, type Uploads } from './uploads.ts'
 
 export interface Images {
   /** Deploys from a path on the device, an upload handle, or a registry; under a name that the caller gives. @throws RpcError */
@@ -48,6 +48,19 @@ export interface Images {
   hold: StoredImages['hold']
   /** Stores an archive for a `deploy` of its handle by the same owner. @throws RpcError */
   upload(owner: Owner, content: AsyncIterable<Uint8Array>, length?: number): Promise<UploadReceipt>
+  /** Archives that arrive in parts, for a `deploy` of their handle. */
+  readonly uploads: Pick<Uploads, 'stateOf' | 'remove'> & {
+    /** @param length bytes. @throws RpcError `invalid_image`, `storage_full` */
+    begin(owner: Owner, length: number, file?: string): ReturnType<Uploads['begin']>
+    /** @param end ends the content, because another request continues the upload. @throws RpcError */
+    resume(
+      owner: Owner,
+      handle: string,
+      from: number,
+      content: AsyncIterable<Uint8Array>,
+      end: () => void,
+    ): ReturnType<Uploads['resume']>
+  }
   /** To be called when the associated account is another one: uploads and parts of layers of the former one are removed. */
   followAccount(): Promise<void>
 }
@@ -112,10 +125,16 @@ export async function openImages(parts: ImageParts): Promise<Images> {
       await guard.expectRoom(length)
       return uploads.receive(owner, measured(guard.watch(arriving(content), length), createBudget(maxSize)))
     },
+    uploads: inParts(uploads, maxSize, guardFor),
     async deploy(owner, source, given) {
       if (source.startsWith('upload:')) {
-        const naming = { given, file: source.slice(7, 19) }
-        return uploads.use(owner, source, (path) => deployer.fromFile(owner, path, naming))
+        const usual = source.slice(7, 19)
+        const image = await uploads.use(owner, source, given, (path, file = usual) =>
+          deployer.fromFile(owner, path, { given, file }),
+        )
+        // An answer that was lost is given again, but not for an image that was removed meanwhile.
+        if (store.value.images[askedKey(owner, image.id)]) return image
+        throw new RpcError('not_found', `image ${image.id} was removed after its upload was deployed`)
       }
       if (isAbsolute(source)) return deployer.fromFile(owner, source, { given, file: source })
       return registryPulls.pull(owner, source, given)
@@ -139,6 +158,23 @@ export async function openImages(parts: ImageParts): Promise<Images> {
       ),
   }
 }
+
+/** Uploads in parts, as far as there is room. */
+const inParts = (
+  uploads: Uploads,
+  maxSize: number,
+  guardFor: (owner: Owner) => DiskGuard,
+): Images['uploads'] => ({
+  stateOf: uploads.stateOf,
+  remove: uploads.remove,
+  async begin(owner, length, file) {
+    expectSize(length, maxSize)
+    await guardFor(owner).expectRoom(length)
+    return uploads.begin(owner, length, file)
+  },
+  resume: (owner, handle, from, content, end) =>
+    uploads.resume(owner, handle, from, (left) => guardFor(owner).watch(arriving(content), left), end),
+})
 
 async function removeImage(
   store: DeploymentStore,

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import type { ImageRecord } from '@selvedge/protocol'
 import { expect, it } from 'vitest'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import type { Owner } from '../deployments/ownership.ts'
@@ -8,6 +9,7 @@ import { openBlobs } from './blobs.ts'
 import { openUploads } from './uploads.ts'
 
 const own = { account_id: 'a', client_id: 'c' }
+const image = { id: 'c-image' } as ImageRecord
 const other = { account_id: 'b', client_id: 'c' }
 
 it('stores the newest eight uploads, accepts eight at a time, each for its owner, and forgets them after an hour', async () => {
@@ -25,7 +27,7 @@ it('stores the newest eight uploads, accepts eight at a time, each for its owner
     )
   // Work that fails does not use an upload up.
   const find = (owner: Owner, handle: string) =>
-    uploads.use(owner, handle, () => Promise.reject(new Error('found')))
+    uploads.use(owner, handle, undefined, () => Promise.reject(new Error('found')))
   const results = await Promise.allSettled(Array.from({ length: 40 }, (_, at) => upload(`at once ${at}`)))
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(8)
   expect(results.at(-1)).toMatchObject({ reason: { reason: 'busy' } })
@@ -58,7 +60,7 @@ it('an upload that is being deployed stays until the deployment is complete, and
   const uploads = await openUploads(stored, await openBlobs(join(folder.path, 'images')), clock as never)
   const upload = (text: string) => uploads.receive(own, Readable.from([Buffer.from(text)]))
   const { handle } = await upload('first')
-  await uploads.use(own, handle, async (path) => {
+  await uploads.use(own, handle, undefined, async (path) => {
     now += 3_600_001
     for (let at = 0; at < 12; at++) await upload(`later ${at}`)
     expect(readFileSync(path, 'utf8')).toBe('first')
@@ -66,6 +68,7 @@ it('an upload that is being deployed stays until the deployment is complete, and
     expect(removable).toHaveLength(readdirSync(stored).length - 1)
     for (const each of removable) await each.remove()
     expect(readFileSync(path, 'utf8')).toBe('first')
+    return image
   })
   expect(readdirSync(stored)).toEqual([])
   await folder.remove()

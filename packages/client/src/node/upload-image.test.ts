@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { mcmPaths } from '@selvedge/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { uploadImage } from './streams.ts'
+import { uploadImage } from './upload-image.ts'
 
 const megabyte = 1024 * 1024
 /** More than the buffers between the two programs hold. */
@@ -34,6 +35,9 @@ async function listen(onData: (socket: Socket, text: string) => void, over: 'TCP
     let text = ''
     socket.on('error', () => undefined)
     socket.on('data', (chunk) => {
+      // It knows no uploads in parts.
+      if (chunk.toString('latin1').startsWith(`POST ${mcmPaths.uploads} `))
+        return void socket.end(answer(404, { error: { reason: 'not_found', message: 'no uploads' } }))
       received += chunk.length
       if (text.length < 64 * 1024) text += chunk.toString('latin1')
       onData(socket, text)

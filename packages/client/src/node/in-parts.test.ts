@@ -1,0 +1,207 @@
+/** Uploads that continue after a cut, to a server that keeps what has arrived. */
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { mcmPaths } from '@selvedge/protocol'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { randomOf } from '../../../../tests/harness/seed.ts'
+import { deployUpload, type Patience, sendInParts } from './in-parts.ts'
+
+const content = randomOf('in-parts').bytes(3_000_000)
+const place = `${mcmPaths.uploads}/1`
+
+let folder: string
+let path: string
+let server: Server
+/** Method and, of bytes, where they begin. */
+let heard: string[]
+let stored: Buffer
+let waits: number[]
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'selvedge-parts-'))
+  path = join(folder, 'archive.tar')
+  writeFileSync(path, content)
+  heard = []
+  stored = Buffer.alloc(0)
+  waits = []
+})
+afterEach(() => {
+  server.close()
+  server.closeAllConnections()
+  rmSync(folder, { recursive: true })
+})
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
+
+/** Answers as the runtime does. @param other what a request gets in place of that; the usual answer if it returns true */
+async function listen(other: Handler = () => true) {
+  server = createServer(async (request, response) => {
+    request.on('error', () => undefined)
+    const { method, headers } = request
+    heard.push(headers['upload-offset'] === undefined ? method! : `${method} ${headers['upload-offset']}`)
+    if ((await other(request, response)) !== true) return
+    if (method === 'POST') response.writeHead(201, { Location: place }).end()
+    else if (method === 'HEAD') response.writeHead(200, { 'Upload-Offset': stored.length }).end()
+    else await store(request, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, edgeAccessToken: 'x' }
+}
+
+/** @param most bytes after which the connection breaks */
+async function store(request: IncomingMessage, response: ServerResponse, most = Number.POSITIVE_INFINITY) {
+  let left = most
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    stored = Buffer.concat([stored, chunk.subarray(0, left)])
+    left -= chunk.length
+    if (left <= 0) return response.destroy()
+  }
+  return response.writeHead(204, { 'Upload-Offset': stored.length }).end()
+}
+
+const patient: Patience = {
+  wait: async (ms) => waits.push(ms),
+  random: () => 1,
+  onWait: () => undefined,
+}
+const file = (onProgress: (sent: number) => void = () => undefined) => ({
+  ...{ path, size: content.length, onProgress },
+})
+const error = (reason: string, message: string) => JSON.stringify({ error: { reason, message } })
+
+describe('an upload in parts', () => {
+  it('that is not cut is one request, with the name of the file', async () => {
+    let metadata: unknown
+    const connection = await listen(({ method, headers }) => {
+      if (method === 'POST') metadata = [headers['upload-metadata'], headers['upload-length']]
+      return true
+    })
+    expect(await sendInParts(connection, file(), patient)).toBe('upload:1')
+    expect(heard).toEqual(['POST', 'PATCH 0'])
+    expect(stored.equals(content)).toBe(true)
+    expect(metadata).toEqual([`filename ${Buffer.from('archive.tar').toString('base64')}`, '3000000'])
+  })
+
+  it('sends each byte once that arrived, however often the connection breaks', async () => {
+    const connection = await listen((request, response) =>
+      request.method === 'PATCH' ? void store(request, response, 200_000) : true,
+    )
+    const shown: number[] = []
+    expect(
+      await sendInParts(
+        connection,
+        file((sent) => shown.push(sent)),
+        patient,
+      ),
+    ).toBe('upload:1')
+    const positions = Array.from({ length: 15 }, (_, at) => [`PATCH ${at * 200_000}`, 'HEAD']).flat()
+    expect(heard.slice(0, -1)).toEqual(['POST', ...positions].slice(0, heard.length - 1))
+    expect(stored.equals(content)).toBe(true)
+    expect(Math.max(...shown)).toBe(content.length)
+    // Bytes that arrived begin a new count.
+    expect(Math.max(...waits)).toBe(500)
+  })
+
+  it('begins again where the runtime has forgotten it', async () => {
+    let isForgotten = false
+    const connection = await listen((request, response) => {
+      if (request.method === 'PATCH' && heard.length === 2) return void store(request, response, 1_000_000)
+      if (request.method !== 'HEAD' || isForgotten) return true
+      isForgotten = true
+      stored = Buffer.alloc(0)
+      return void response.writeHead(404).end()
+    })
+    expect(await sendInParts(connection, file(), patient)).toBe('upload:1')
+    expect(heard).toEqual(['POST', 'PATCH 0', 'HEAD', 'POST', 'PATCH 0'])
+    expect(stored.equals(content)).toBe(true)
+  })
+
+  it('waits longer each time, and gives up with the last cause', async () => {
+    const connection = await listen(({ method }, response) =>
+      method === 'PATCH' ? response.destroy() : true,
+    )
+    const causes: string[] = []
+    await expect(
+      sendInParts(connection, file(), { ...patient, onWait: ({ message }) => causes.push(message) }),
+    ).rejects.toMatchObject({ kind: 'connection', reason: 'bad_answer' })
+    expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, ...Array(5).fill(60_000)])
+    expect(causes).toHaveLength(12)
+    expect(causes[0]).toContain('closed the connection without an answer')
+  })
+
+  it('also gives up if only HEAD fails', async () => {
+    const connection = await listen(({ method }, response) => {
+      if (method === 'POST') return true
+      if (method === 'HEAD') response.writeHead(200, { 'Upload-Offset': '1e3' }).end()
+      return response.destroy()
+    })
+    await expect(sendInParts(connection, file(), patient)).rejects.toMatchObject({ reason: 'bad_answer' })
+    expect(waits).toHaveLength(12)
+  })
+
+  it.each<[string, number, string, string]>([
+    ['a token that was refused', 401, 'token_expired', 'it has expired'],
+    ['a full disk', 507, 'storage_full', 'the disk is full'],
+  ])('ends at once with %s', async (_, status, reason, message) => {
+    const connection = await listen(({ method }, response) =>
+      method === 'PATCH' ? response.writeHead(status).end(error(reason, message)) : true,
+    )
+    await expect(sendInParts(connection, file(), patient)).rejects.toMatchObject({ reason, message })
+    expect(waits).toEqual([])
+  })
+
+  it.each<[string, Handler]>([
+    ['knows no uploads', (_, response) => response.writeHead(404).end(error('not_found', 'nothing'))],
+    ['stores it as a whole', (_, response) => response.end('{"handle":"upload:0","size":0}')],
+    [
+      'names another host',
+      (_, response) => response.writeHead(201, { Location: 'http://127.0.0.1:1/' }).end(),
+    ],
+    ['names no place', (_, response) => response.writeHead(201).end()],
+    [
+      'names a place elsewhere',
+      (_, response) => response.writeHead(201, { Location: `${place}/../../x` }).end(),
+    ],
+  ])('is not sent to a runtime that %s', async (_, handler) => {
+    expect(await sendInParts(await listen(handler), file(), patient)).toBeUndefined()
+    expect(heard).toEqual(['POST'])
+  })
+
+  it('is not continued beyond its end', async () => {
+    const connection = await listen(async (request, response) => {
+      if (request.method !== 'PATCH') return true
+      await request.resume().toArray()
+      return response.writeHead(204, { 'Upload-Offset': content.length + 1 }).end()
+    })
+    await expect(sendInParts(connection, file(), patient)).rejects.toMatchObject({ reason: 'bad_answer' })
+  })
+})
+
+describe('the deployment of an upload', () => {
+  it('is requested again if its answer was lost, and when the runtime is busy', async () => {
+    const bodies: string[] = []
+    const connection = await listen(async (request, response) => {
+      bodies.push(String(Buffer.concat(await request.toArray())))
+      if (bodies.length === 1) return response.destroy()
+      if (bodies.length === 2) return response.writeHead(503).end(error('busy', 'others first'))
+      return response.end('{"id":"deployed"}')
+    })
+    expect(await deployUpload(connection, 'upload:1', 'named', patient)).toEqual({ id: 'deployed' })
+    expect(bodies).toEqual(Array(3).fill('{"source":"upload:1","name":"named"}'))
+    expect(waits).toEqual([500, 1000])
+  })
+
+  it('ends with what is wrong with the image', async () => {
+    const connection = await listen((_, response) =>
+      response.writeHead(400).end(error('invalid_image', 'no manifest')),
+    )
+    await expect(deployUpload(connection, 'upload:1', undefined, patient)).rejects.toMatchObject({
+      ...{ kind: 'rpc', reason: 'invalid_image', message: 'no manifest' },
+    })
+    expect(readFileSync(path)).toHaveLength(content.length)
+  })
+})
