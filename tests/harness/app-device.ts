@@ -198,6 +198,7 @@ const createDeviceContainers = (
     ...{ heldPaths, secrets, store: deployments, engines: { function: engine, oci: engine } },
     ...{ log: createMemoryLog(), clock: createFakeClock(), accountId: () => seen.accountId },
     hold: createContentInUse(() => undefined).hold,
+    describeDownload: () => '',
     appNameOf: (key) => appOf(stored.value, key)?.name,
     namesOf: (key) => memberNames(() => stored.value, key),
     completionOf: (key, revision) => completionOf(stored.value, key, revision),

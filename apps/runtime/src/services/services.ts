@@ -122,6 +122,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
     hostFor: createContainerHosts({ ...device, store, identity, gateway, openApi, url: presence.url }),
     hold: images.hold,
+    describeDownload: images.describeDownload,
     onServing: () => device.signals.send('containers'),
     onEvent: device.measures.containerEvent,
     onNotRecovered: (details) => notices.raise('recovery_failed', details),

@@ -10,7 +10,15 @@ import type { PathOwners } from './path-owners.ts'
 export interface ChangeParts
   extends Pick<
     EntryParts,
-    'store' | 'engines' | 'clock' | 'accountId' | 'hold' | 'ports' | 'schedules' | 'completionOf'
+    | 'store'
+    | 'engines'
+    | 'clock'
+    | 'accountId'
+    | 'hold'
+    | 'describeDownload'
+    | 'ports'
+    | 'schedules'
+    | 'completionOf'
   > {
   readonly entries: Entries
   readonly history: History

@@ -45,6 +45,8 @@ let inUse: ContentInUse
 let needed: boolean[]
 /** Keys of the instances that run, that were started, and of the data that was removed. */
 let running: string[]
+/** How the image arrived. */
+let download = ''
 let started: string[]
 let removed: string[]
 /** Called while an instance starts. */
@@ -124,6 +126,7 @@ function open(): Containers {
   return createContainers({
     onServing: () => undefined,
     hold: inUse.hold,
+    describeDownload: (key) => (key === keyOf(own, 'i') ? download : ''),
     store,
     heldPaths,
     secrets: { expectSet: () => undefined, open: () => [], forget: async () => undefined },
@@ -273,6 +276,18 @@ it('an owner deploys a container again, in the place of the one before', async (
   await deploy()
   expect(store.value.containers).toMatchObject({ [key]: { revision: 2 } })
   await expect.poll(() => running).toEqual([key])
+})
+
+it('the history has how often the download of the image was interrupted', async () => {
+  await deploy()
+  download = 'its download was interrupted 3 times, and took 9 s'
+  await deploy()
+  download = ''
+  const details = containers.history(own, 'web').history.map(({ detail }) => detail)
+  expect(details[0]).toMatch(/^revision 1, image c-i \S+$/)
+  expect(details[1]).toMatch(
+    /^revision 2, image c-i \S+; its download was interrupted 3 times, and took 9 s$/,
+  )
 })
 
 it('an account has 200 containers; another one is neither started nor stored', async () => {

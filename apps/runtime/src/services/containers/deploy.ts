@@ -106,13 +106,11 @@ export function createDeploySteps(parts: ChangeParts): DeploySteps {
       : entries.makeService(key, next)
   }
 
-  const happened = ({ owner, next, happened: { event, rule: why } }: Deployment): HistoryItem =>
-    history.item(
-      event,
-      why,
-      `revision ${next.revision}, image ${idOf({ ...next, name: next.image })} ${next.digest}`,
-      owner,
-    )
+  function happened({ owner, next, happened: { event, rule } }: Deployment): HistoryItem {
+    const image = `revision ${next.revision}, image ${idOf({ ...next, name: next.image })} ${next.digest}`
+    const download = parts.describeDownload(next.imageKey)
+    return history.item(event, rule, [image, ...(download === '' ? [] : [download])].join('; '), owner)
+  }
 
   return { plan, expectDeployable, serviceFor, happened }
 }

@@ -63,6 +63,8 @@ export interface EntryParts {
   readonly accountId: () => string
   /** Does work with the content of an image, which stays on the disk until the work is complete. */
   readonly hold: ContentInUse['hold']
+  /** For the history: how an image arrived, or "". @param key of the image */
+  readonly describeDownload: (key: string) => string
   /** Called when another instance of a container serves, or no instance. */
   readonly onServing: () => void
 }

@@ -12,6 +12,7 @@ import { arriving, expectSize, tooSlow } from './arriving.ts'
 import type { Blobs } from './blobs.ts'
 import { createBudget, measured } from './budget.ts'
 import type { DiskGuard } from './disk.ts'
+import type { Downloads } from './downloads.ts'
 import { chooseName, expectNotOther, type Naming } from './image-name.ts'
 import { recordOf } from './image-record.ts'
 import { formRestMs, shares } from './limits.ts'
@@ -51,6 +52,7 @@ export interface DeployerParts {
   readonly blobs: Blobs
   readonly clock: Clock
   readonly pulls: Pulls
+  readonly downloads: Pick<Downloads, 'note'>
   /** Undefined if nothing is stored of a pull that fails. */
   readonly partials: Partials | undefined
   /** Maximum bytes of an archive, packed and unpacked. */
@@ -67,7 +69,7 @@ export interface DeployerParts {
 const copies = 2
 
 export function createDeployer(parts: DeployerParts): Deployer {
-  const { store, blobs, pulls, maxSize, registries, guardFor, exclusively, inTurn } = parts
+  const { store, blobs, pulls, downloads, maxSize, registries, guardFor, exclusively, inTurn } = parts
   const archives = createOwnerShare(shares.archives)
   const places = createPlaces()
 
@@ -124,7 +126,9 @@ export function createDeployer(parts: DeployerParts): Deployer {
           mayReuse,
           ...(partials && { partials }),
         }
-        return await admit(owner, await pullImage(blobs, source, options), naming, guard)
+        const image = await admit(owner, await pullImage(blobs, source, options), naming, guard)
+        downloads.note(keyOf(owner, image.name), counted.download())
+        return image
       } finally {
         partials?.end()
       }

@@ -9,6 +9,7 @@ import { arriving, expectSize } from './arriving.ts'
 import { createBudget, measured } from './budget.ts'
 import { createDeployer } from './deployer.ts'
 import { createDiskGuard, type DiskGuard } from './disk.ts'
+import { createDownloads, type Downloads } from './downloads.ts'
 import { evictableFor } from './evictable.ts'
 import type { Naming } from './image-name.ts'
 import { recordOf } from './image-record.ts'
@@ -39,6 +40,8 @@ export interface Images {
   list(owner: Owner): ImageRecord[]
   /** Images that are under way from registries. */
   pulls: Pulls['of']
+  /** How an image arrived from its registry, if that was difficult. @param key of the image */
+  describeDownload: Downloads['describe']
   remove(owner: Owner, id: string): Promise<{ id: string }>
   /** To be called once, when the runtime starts: downloads that the last stop interrupted continue. */
   continuePulls(): void
@@ -89,6 +92,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const uploads = await openUploads(join(folder, 'uploads'), blobs, clock)
   const removals = createOwnerShare(shares.removals)
   const pulls = createPulls(parts.onPull, undefined, parts.pullMs)
+  const downloads = createDownloads()
   const { partialMs = 0 } = parts
   const partials = await openPartials(join(folder, 'partial'), partialMs, clock)
   // Where the document was damaged, what it knew may come back from a backup.
@@ -111,7 +115,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const inTurn = <T>(owner: Owner, work: () => Promise<T>): Promise<T> => turns.take(keyOf(owner, ''), work)
 
   const deployer = createDeployer({
-    ...{ ...parts, stored, pulls, guardFor, exclusively, inTurn },
+    ...{ ...parts, stored, pulls, downloads, guardFor, exclusively, inTurn },
     partials: partialMs > 0 ? partials : undefined,
   })
 
@@ -142,6 +146,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     receive: async (owner, content, length = 0, naming = {}) =>
       deployer.fromStream(owner, content, length, naming),
     pulls: pulls.of,
+    describeDownload: downloads.describe,
     list: (owner) =>
       Object.entries(store.value.images)
         .filter(([, image]) => isOwnedBy(image, owner))

@@ -3,6 +3,7 @@ import { RpcError, type TopicData } from '@selvedge/protocol'
 import { createOwnerShare } from '../deployments/owner-share.ts'
 import { isOwnedBy, type Owned, type Owner } from '../deployments/ownership.ts'
 import type { DiskGuard } from './disk.ts'
+import type { Download } from './downloads.ts'
 import { lengthOf, pullMs, shares } from './limits.ts'
 import { createProgress, type Progress } from './progress.ts'
 import type { PullOptions } from './registry/registry.ts'
@@ -10,7 +11,11 @@ import type { PullOptions } from './registry/registry.ts'
 type Pull = TopicData<'pulls'>[number]
 
 /** What a pull has to do with the bytes that it gets. */
-export type Counted = Required<Pick<PullOptions, 'announce' | 'onFound' | 'onWait' | 'pullMs' | 'watch'>>
+export interface Counted
+  extends Required<Pick<PullOptions, 'announce' | 'onFound' | 'onWait' | 'pullMs' | 'watch'>> {
+  /** What it had to do so far. */
+  readonly download: () => Download
+}
 
 export interface Pulls {
   /** Those of an owner. */
@@ -52,7 +57,9 @@ export function createPulls(
   ): Promise<T> {
     const progress = createProgress(source, now)
     const entry = { accountId: owner.account_id, clientId: owner.client_id, progress }
-    const end = now() + timeoutMs
+    const start = now()
+    const end = start + timeoutMs
+    const download = () => ({ interruptions: progress.shown().interruptions ?? 0, ms: now() - start })
     async function* counted(content: AsyncIterable<Uint8Array>, length: number) {
       for await (const chunk of watch(content, length)) {
         if (now() > end)
@@ -82,7 +89,7 @@ export function createPulls(
     underWay.add(entry)
     onChange()
     try {
-      return await work({ announce, onFound, onWait, pullMs: timeoutMs, watch: counted })
+      return await work({ announce, onFound, onWait, pullMs: timeoutMs, watch: counted, download })
     } finally {
       underWay.delete(entry)
       onChange()
