@@ -102,7 +102,7 @@ describe('an image from a registry', () => {
     await expect.poll(images).toEqual(['killed'])
     console.log(`${kills} kills, ${(registry.sent() / allBytes).toFixed(3)} times the bytes of the layer`)
     // What was in the buffers of each connection that broke is sent again.
-    expect(registry.sent() / allBytes).toBeLessThan(1 + kills * 0.05)
+    expect(registry.sent() / allBytes).toBeLessThan(1.2)
     // A layer that is there is not downloaded again.
     await removeImage('killed')
   })
