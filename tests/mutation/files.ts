@@ -272,7 +272,7 @@ export const groups: readonly Group[] = [
     tests: [`${services}/containers/owned.test.ts`],
   },
   beside('gateway-identity', services, 'gateway/service-identity', 'images/image-name'),
-  beside('images', `${services}/images`, 'budget', 'layer', 'registry/reference'),
+  beside('images', `${services}/images`, 'budget', 'downloads', 'layer', 'registry/reference'),
   {
     name: 'partial-layers',
     sources: [

@@ -402,6 +402,9 @@ export const runtime: Bounds = {
   'apps/runtime/src/services/images/append.ts': {
     'files of write': lasting('`upload.length - upload.bytes`', 'with its upload: see stored-uploads.ts'),
   },
+  'apps/runtime/src/services/images/downloads.ts': {
+    'createDownloads.known': lasting('`maxListed`', '`known.delete`'),
+  },
   'apps/runtime/src/services/images/stored-uploads.ts': {
     'createUses.inUse': passing(
       'one for each deployment and each part of an upload: `limits.ts: archives` and `uploads`',

@@ -9,6 +9,7 @@ import { mcmPaths } from '@selvedge/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { randomOf } from '../../../../tests/harness/seed.ts'
 import { deployUpload, type Patience, sendInParts } from './in-parts.ts'
+import { uploadImage } from './upload-image.ts'
 
 const content = randomOf('in-parts').bytes(3_000_000)
 const place = `${mcmPaths.uploads}/1`
@@ -20,6 +21,9 @@ let server: Server
 let heard: string[]
 let stored: Buffer
 let waits: number[]
+/** Methods of requests that do not state the version of tus. */
+let unversioned: string[]
+let begun: number
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'selvedge-parts-'))
   path = join(folder, 'archive.tar')
@@ -27,6 +31,8 @@ beforeEach(() => {
   heard = []
   stored = Buffer.alloc(0)
   waits = []
+  unversioned = []
+  begun = 0
 })
 afterEach(() => {
   server.close()
@@ -42,8 +48,9 @@ async function listen(other: Handler = () => true) {
     request.on('error', () => undefined)
     const { method, headers } = request
     heard.push(headers['upload-offset'] === undefined ? method! : `${method} ${headers['upload-offset']}`)
+    if (headers['tus-resumable'] !== '1.0.0') unversioned.push(method!)
     if ((await other(request, response)) !== true) return
-    if (method === 'POST') response.writeHead(201, { Location: place }).end()
+    if (method === 'POST') response.writeHead(201, { Location: `${mcmPaths.uploads}/${++begun}` }).end()
     else if (method === 'HEAD') response.writeHead(200, { 'Upload-Offset': stored.length }).end()
     else await store(request, response)
   })
@@ -82,6 +89,7 @@ describe('an upload in parts', () => {
     })
     expect(await sendInParts(connection, file(), patient)).toBe('upload:1')
     expect(heard).toEqual(['POST', 'PATCH 0'])
+    expect(unversioned).toEqual([])
     expect(stored.equals(content)).toBe(true)
     expect(metadata).toEqual([`filename ${Buffer.from('archive.tar').toString('base64')}`, '3000000'])
   })
@@ -99,6 +107,7 @@ describe('an upload in parts', () => {
       ),
     ).toBe('upload:1')
     const positions = Array.from({ length: 15 }, (_, at) => [`PATCH ${at * 200_000}`, 'HEAD']).flat()
+    expect(unversioned).toEqual([])
     expect(heard.slice(0, -1)).toEqual(['POST', ...positions].slice(0, heard.length - 1))
     expect(stored.equals(content)).toBe(true)
     expect(Math.max(...shown)).toBe(content.length)
@@ -115,7 +124,7 @@ describe('an upload in parts', () => {
       stored = Buffer.alloc(0)
       return void response.writeHead(404).end()
     })
-    expect(await sendInParts(connection, file(), patient)).toBe('upload:1')
+    expect(await sendInParts(connection, file(), patient)).toBe('upload:2')
     expect(heard).toEqual(['POST', 'PATCH 0', 'HEAD', 'POST', 'PATCH 0'])
     expect(stored.equals(content)).toBe(true)
   })
@@ -185,6 +194,7 @@ describe('the deployment of an upload', () => {
   it('is requested again if its answer was lost, and when the runtime is busy', async () => {
     const bodies: string[] = []
     const connection = await listen(async (request, response) => {
+      expect(request.headers['content-type']).toBe('application/json')
       bodies.push(String(Buffer.concat(await request.toArray())))
       if (bodies.length === 1) return response.destroy()
       if (bodies.length === 2) return response.writeHead(503).end(error('busy', 'others first'))
@@ -196,12 +206,45 @@ describe('the deployment of an upload', () => {
   })
 
   it('ends with what is wrong with the image', async () => {
-    const connection = await listen((_, response) =>
-      response.writeHead(400).end(error('invalid_image', 'no manifest')),
-    )
+    const connection = await listen(async (request, response) => {
+      expect(String(Buffer.concat(await request.toArray()))).toBe('{"source":"upload:1"}')
+      return response.writeHead(400).end(error('invalid_image', 'no manifest'))
+    })
     await expect(deployUpload(connection, 'upload:1', undefined, patient)).rejects.toMatchObject({
       ...{ kind: 'rpc', reason: 'invalid_image', message: 'no manifest' },
     })
     expect(readFileSync(path)).toHaveLength(content.length)
+  })
+})
+
+describe('an archive', () => {
+  /** What the server hears of an archive of so many bytes. */
+  async function upload(size: number, name?: string) {
+    writeFileSync(path, Buffer.alloc(size))
+    const connection = await listen(async (request, response) => {
+      const { method, url } = request
+      if (!url!.startsWith(mcmPaths.images)) return true
+      const type = request.headers['content-type']
+      const body = await request.toArray()
+      const bytes = Buffer.concat(body).length
+      heard.splice(-1, 1, `${method} ${url} ${type === 'application/json' ? String(body) : bytes}`)
+      return response.end('{"id":"deployed"}')
+    })
+    expect(await uploadImage(connection, path, undefined, name)).toEqual({ id: 'deployed' })
+    return heard
+  }
+
+  it.each([
+    [undefined, ''],
+    ['my name', '?name=my%20name'],
+  ])('of 8 MB is one request, with the name %s', async (name, query) => {
+    expect(await upload(8_000_000, name)).toEqual([`POST ${mcmPaths.images}${query} 8000000`])
+  })
+
+  it('of more is sent in parts, and deployed', async () => {
+    expect(await upload(8_000_001, 'mine')).toEqual([
+      ...['POST', 'PATCH 0', `POST ${mcmPaths.images} {"source":"upload:1","name":"mine"}`],
+    ])
+    expect(stored).toHaveLength(8_000_001)
   })
 })

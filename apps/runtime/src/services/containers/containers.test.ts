@@ -280,13 +280,13 @@ it('an owner deploys a container again, in the place of the one before', async (
 
 it('the history has how often the download of the image was interrupted', async () => {
   await deploy()
-  download = 'its download was interrupted 3 times, and took 9 s'
+  download = 'its download was interrupted 3 times, and needed 9 s'
   await deploy()
   download = ''
   const details = containers.history(own, 'web').history.map(({ detail }) => detail)
   expect(details[0]).toMatch(/^revision 1, image c-i \S+$/)
   expect(details[1]).toMatch(
-    /^revision 2, image c-i \S+; its download was interrupted 3 times, and took 9 s$/,
+    /^revision 2, image c-i \S+; its download was interrupted 3 times, and needed 9 s$/,
   )
 })
 

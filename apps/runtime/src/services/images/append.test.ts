@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ImageRecord } from '@selvedge/protocol'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import { openBlobs } from './blobs.ts'
 import { openUploads, type Uploads } from './uploads.ts'
@@ -159,6 +159,22 @@ describe('an upload in parts', () => {
     expect(names()).toHaveLength(1)
   })
 
+  it('leaves the disk by itself, with one timer for all', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    try {
+      for (let at = 0; at < 3; at++) await uploads.begin(own, 1)
+      expect(vi.getTimerCount()).toBe(1)
+      now = 3_599_999
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect([vi.getTimerCount(), names().length]).toEqual([1, 3])
+      now = 3_600_000
+      await vi.advanceTimersByTimeAsync(60_000)
+    } finally {
+      vi.useRealTimers()
+    }
+    await expect.poll(names).toEqual([])
+  })
+
   it('makes room for others with the bytes that it has', async () => {
     const { handle } = await uploads.begin(own, 1_000_000)
     await add(handle, 0, 'abc')
@@ -183,7 +199,53 @@ describe('an upload in parts', () => {
   })
 })
 
+describe('a whole upload', () => {
+  const receive = (text: string) => uploads.receive(own, sent(text))
+
+  it('is on the disk once, however often it is sent', async () => {
+    const { handle } = await receive('same')
+    expect(await receive('same')).toEqual({ handle, size: 4 })
+    expect(names()).toHaveLength(1)
+    expect(await deployed(handle)).toMatchObject({ name: 'same of undefined' })
+    expect(names()).toEqual([])
+    await expect(deployed(handle)).rejects.toMatchObject({ reason: 'not_found' })
+  })
+
+  it('that is sent again during its deployment stays for another one', async () => {
+    const { handle } = await receive('same')
+    await uploads.use(own, handle, undefined, async () => {
+      await receive('same')
+      return image
+    })
+    expect(await deployed(handle)).toMatchObject({ name: 'same of undefined' })
+  })
+})
+
 describe('the image of an upload in parts', () => {
+  const deployOne = async () => {
+    const { handle } = await uploads.begin(own, 1)
+    await add(handle, 0, 'a')
+    await deployed(handle)
+    return handle
+  }
+
+  it('makes no room for others, and removes no upload', async () => {
+    const { handle } = await uploads.begin(own, 1)
+    for (let at = 0; at < 8; at++) await deployOne()
+    expect(uploads.unused()).toHaveLength(1)
+    for (let at = 0; at < 7; at++) await uploads.begin(own, 1)
+    expect(await uploads.stateOf(own, handle)).toMatchObject({ offset: 0 })
+  })
+
+  it('is given for the newest 64', async () => {
+    const first = await deployOne()
+    const handles: string[] = []
+    for (let at = 0; at < 64; at++) handles.push(await deployOne())
+    await uploads.begin(own, 1)
+    expect(await deployed(handles[0]!)).toMatchObject({ name: 'a of undefined' })
+    await expect(deployed(first)).rejects.toMatchObject({ reason: 'not_found' })
+  })
+
   it('is given again under the same name, without the file', async () => {
     const { handle } = await uploads.begin(own, 1)
     await add(handle, 0, 'a')

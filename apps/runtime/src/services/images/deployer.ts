@@ -119,11 +119,7 @@ export function createDeployer(parts: DeployerParts): Deployer {
       const partials = parts.partials?.begin(owner)
       try {
         const options = {
-          ...counted,
-          ...registries,
-          places,
-          maxSize,
-          mayReuse,
+          ...{ ...counted, ...registries, places, maxSize, mayReuse },
           ...(partials && { partials }),
         }
         const image = await admit(owner, await pullImage(blobs, source, options), naming, guard)

@@ -1,7 +1,7 @@
 /** How images arrived from their registries since the runtime started, for the history of containers. */
 
-/** Images that are remembered, the newest ones. */
-const maxRemembered = 200
+/** Images that are listed: the newest ones. */
+const maxListed = 200
 
 export interface Download {
   /** Requests that failed and were repeated. */
@@ -23,13 +23,13 @@ export function createDownloads(): Downloads {
     note(key, download) {
       known.delete(key)
       known.set(key, download)
-      if (known.size > maxRemembered) known.delete(known.keys().next().value!)
+      if (known.size > maxListed) known.delete(known.keys().next().value!)
     },
     describe(key) {
       const { interruptions = 0, ms = 0 } = known.get(key) ?? {}
       if (interruptions === 0) return ''
       const times = interruptions === 1 ? 'once' : `${interruptions} times`
-      return `its download was interrupted ${times}, and took ${Math.ceil(ms / 1000)} s`
+      return `its download was interrupted ${times}, and needed ${Math.ceil(ms / 1000)} s`
     },
   }
 }

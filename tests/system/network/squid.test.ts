@@ -1,0 +1,211 @@
+/**
+ * The flow of the README between two machines, of which one has no way out but a real squid: with a password, and with TLS that the proxy
+ * ends with a certificate of the company.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { createRuntimeClient } from '@selvedge/client'
+import { createNodeFetch } from '@selvedge/client/node'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { makeAuthority } from '../../harness/authority.ts'
+import { createDeveloper, type Developer } from '../../harness/flow.ts'
+import { needs } from '../../harness/installed.ts'
+import { stepLimitMs } from '../../harness/limits.ts'
+import { makeNetworks, type Networks } from '../../harness/networks.ts'
+import { type Program, root, startProgram, temporaryFolder } from '../../harness/processes.ts'
+
+const addresses = { proxy: '10.77.1.1', cloud: '10.77.2.2' }
+/** Ports of TLS, and those of the services behind them. */
+const services = { 443: 8084, 8443: 8085 }
+const issuer = `https://${addresses.cloud}`
+/** Of the proxy: one passes TLS on, the other one ends it. */
+const ports = { passing: 3128, intercepting: 3129 }
+
+/** Ends TLS, and passes the connections on to the services of the same namespace. */
+const entrance = `
+const [cert, key] = process.argv.slice(1).map((path) => require('node:fs').readFileSync(path))
+for (const [port, service] of Object.entries(${JSON.stringify(services)}))
+  require('node:tls').createServer({ cert, key }, (client) => {
+    const upstream = require('node:net').connect(service, '127.0.0.1')
+    client.on('error', () => upstream.destroy())
+    upstream.on('error', () => client.destroy())
+    client.pipe(upstream).pipe(client)
+  }).listen(Number(port), '${addresses.cloud}', () => console.log(port))
+`
+
+/** Settings of squid. @param at path of a file of it @param authority path of the authority of the services */
+const settings = (at: (name: string) => string, authority: string) => `
+http_port ${addresses.proxy}:${ports.passing}
+http_port ${addresses.proxy}:${ports.intercepting} ssl-bump cert=${at('company.pem')} key=${at('company.key')} generate-host-certificates=on
+sslcrtd_program /usr/lib/squid/security_file_certgen -s ${at('certificates')} -M 4MB
+sslcrtd_children 1
+tls_outgoing_options cafile=${authority}
+acl intercepting localport ${ports.intercepting}
+acl start at_step SslBump1
+ssl_bump peek start
+ssl_bump bump intercepting
+ssl_bump splice all
+auth_param basic program /usr/lib/squid/basic_ncsa_auth ${at('passwords')}
+auth_param basic children 1
+acl known proxy_auth REQUIRED
+acl tls port 443 8443
+http_access deny !tls
+http_access allow known
+http_access deny all
+cache deny all
+cache_effective_user proxy
+pid_filename ${at('pid')}
+access_log stdio:${at('access.log')}
+cache_log ${at('cache.log')}
+coredump_dir ${at('.')}
+shutdown_lifetime 0 seconds
+`
+
+describe('behind squid', needs('networks', 'squid', 'openssl', 'curl'), () => {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>
+  let networks: Networks
+  let developer: Developer
+  const programs: Program[] = []
+  const children: ChildProcess[] = []
+  const at = (name: string) => join(folder.path, name)
+  const ofSquid = (name: string) => at(`squid/${name}`)
+
+  const runIn = (host: string, command: string, ...args: string[]): ChildProcess => {
+    const child = spawn('ip', ['netns', 'exec', networks.spaceOf(host), command, ...args], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    children.push(child)
+    return child
+  }
+
+  beforeAll(async () => {
+    folder = await temporaryFolder()
+    networks = makeNetworks({
+      device: { inside: '10.77.1.2' },
+      proxy: { inside: addresses.proxy, outside: '10.77.2.1' },
+      cloud: { outside: addresses.cloud },
+    })
+    const { cert, key } = makeAuthority(folder.path, 'public').issue(addresses.cloud)
+    writeFileSync(at('server.crt'), cert)
+    writeFileSync(at('server.key'), key)
+    await startSquid()
+    const tls = runIn('cloud', process.execPath, '-e', entrance, at('server.crt'), at('server.key'))
+    await once(tls.stdout!, 'data')
+    const start = async (name: 'identity' | 'discovery', ...args: string[]) => {
+      const env = { SELVEDGE_STATE: at(name) }
+      programs.push(
+        await startProgram(name, env, [...args, `--network.caFile=${at('public.pem')}`], {
+          space: networks.spaceOf('cloud'),
+        }),
+      )
+    }
+    await start('identity', `--issuer=${issuer}`, '--listen.port=8084')
+    await start('discovery', ...[`--identity.url=${issuer}`, `--url=${issuer}:8443`, '--listen.port=8085'])
+    developer = await createDeveloper(at('identity'))
+    writeFileSync(at('developer'), developer.idToken, { mode: 0o600 })
+  })
+  afterAll(async () => {
+    for (const each of programs.toReversed()) await each.stop()
+    for (const each of children) each.kill()
+    networks?.remove()
+    await folder?.remove()
+  })
+
+  /** It gives up root, and so reads its files as its own user. */
+  async function startSquid() {
+    chmodSync(folder.path, 0o711)
+    mkdirSync(at('squid'))
+    makeAuthority(at('squid'), 'company')
+    cpSync(at('public.pem'), ofSquid('public.pem'))
+    const run = promisify(execFile)
+    const { stdout } = await run('openssl', ['passwd', '-apr1', 's3cret'])
+    writeFileSync(ofSquid('passwords'), `device:${stdout}`)
+    writeFileSync(ofSquid('squid.conf'), settings(ofSquid, ofSquid('public.pem')))
+    await run('/usr/lib/squid/security_file_certgen', ['-c', '-s', ofSquid('certificates'), '-M', '4MB'])
+    await run('chown', ['-R', 'proxy:', at('squid')])
+    runIn('proxy', '/usr/sbin/squid', '-N', '-f', ofSquid('squid.conf'))
+    const log = () => (existsSync(ofSquid('cache.log')) ? readFileSync(ofSquid('cache.log'), 'utf8') : '')
+    await vi.waitFor(() => expect(log()).toMatch(/Accepting .*3129/), { timeout: stepLimitMs })
+  }
+
+  /** A runtime behind the proxy, and the environment of its command line. */
+  async function startDevice(name: string, port: number, authorities: readonly string[]) {
+    const caFile = at(`${name}.pem`)
+    writeFileSync(caFile, authorities.map((path) => readFileSync(path, 'utf8')).join(''))
+    writeFileSync(at(`${name}.auth`), 'device:s3cret')
+    const proxy = `http://${addresses.proxy}:${port}`
+    const args = [
+      ...[`--identity.url=${issuer}`, `--discovery.url=${issuer}:8443`, '--listen.port=0'],
+      ...[`--network.proxy=${proxy}`, `--network.proxyAuthFile=${at(`${name}.auth`)}`],
+      `--network.caFile=${caFile}`,
+    ]
+    const program = await startProgram('runtime', { SELVEDGE_STATE: at(name) }, args, {
+      space: networks.spaceOf('device'),
+    })
+    programs.push(program)
+    const fetch = createNodeFetch({ socketPath: join(at(name), 'runtime.sock') })
+    return {
+      url: program.url,
+      caFile,
+      runtime: createRuntimeClient({ url: 'http://localhost', fetch }),
+      env: {
+        ...{ PATH: process.env.PATH, HOME: at(name), XDG_CONFIG_HOME: at(`${name}-config`) },
+        ...{ SELVEDGE_RUNTIME_URL: program.url, SELVEDGE_IDENTITY_URL: issuer },
+        ...{ HTTPS_PROXY: proxy, SELVEDGE_PROXY_AUTH_FILE: at(`${name}.auth`), SELVEDGE_CA_FILE: caFile },
+      },
+    }
+  }
+
+  async function runOnDevice(env: NodeJS.ProcessEnv, command: string, ...args: string[]): Promise<string> {
+    const all = ['netns', 'exec', networks.spaceOf('device'), command, ...args]
+    return (await promisify(execFile)('ip', all, { env, cwd: root })).stdout
+  }
+
+  it.each([
+    ['a proxy that passes TLS on', 'passing', ['public.pem']],
+    ['a proxy that ends TLS', 'intercepting', ['squid/company.pem']],
+  ] as const)('%s: all steps of the README work', async (_, kind, authorities) => {
+    const { env, url, caFile, runtime } = await startDevice(kind, ports[kind], authorities.map(at))
+    const cli = (...args: string[]) =>
+      runOnDevice(env, process.execPath, join(root, 'apps/cli/bin/selvedge.js'), ...args)
+    const signed = ['--developer-token-file', at('developer'), '--client-id', developer.clientId]
+    await cli('account', 'associate', ...signed)
+    const { nodeId, accountId } = await runtime.getMe()
+    expect(accountId).toBe(developer.accountId)
+
+    const scope = 'openid edge:mcm edge:clusters'
+    const { access_token: token } = JSON.parse(
+      await cli('token', 'access', ...signed, '--scope', scope, '--json'),
+    )
+    const at1 = { longitude: '-123.1150', latitude: '49.2500', speed: '10.5', bearing: '350' }
+    await runtime.updateGps({ edgeAccessToken: token, ...at1 })
+    const curl = (...args: string[]) =>
+      runOnDevice(env, 'curl', '-sS', '-H', `Authorization: Bearer ${token}`, ...args)
+    const behind = ['--proxy', `http://device:s3cret@${addresses.proxy}:${ports[kind]}`, '--cacert', caFile]
+    const fix = async () =>
+      JSON.parse(await curl(...behind, `${issuer}:8443/v1/nodes/${nodeId}/fix`)) as { latitude?: number }
+    await expect.poll(fix).toMatchObject({ latitude: 49.25 })
+
+    await cli('image', 'pack', join(root, 'examples/counter'), '-o', at(`${kind}.tar`))
+    await cli('image', 'deploy', at(`${kind}.tar`), ...signed)
+    await cli('container', 'deploy', '--name', 'counter', '--image', 'counter', ...signed)
+    const visits = await curl('--noproxy', '*', `${url}/${developer.clientId}/counter/visits`)
+    expect(JSON.parse(visits)).toMatchObject({ count: 1 })
+
+    const log = readFileSync(ofSquid('access.log'), 'utf8')
+    for (const port of [443, 8443]) expect(log).toContain(`CONNECT ${addresses.cloud}:${port}`)
+  })
+
+  it('a proxy that ends TLS is named, with its authority, where the device does not know that', async () => {
+    const { runtime, env } = await startDevice('stranger', ports.intercepting, [at('public.pem')])
+    const failure = await runtime.getEdgeIdToken().catch((cause: Error) => cause.message)
+    expect(failure).toMatch(/company/)
+    const notices = async () => (await runtime.getMe()).notices.map(({ reason }) => reason)
+    await expect.poll(notices).toContain('network_unusable')
+    const cli = runOnDevice(env, process.execPath, join(root, 'apps/cli/bin/selvedge.js'), 'doctor')
+    expect(await cli.catch(({ stdout, stderr }) => stdout + stderr)).toMatch(/company/)
+  })
+})
