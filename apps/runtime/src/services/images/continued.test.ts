@@ -1,13 +1,14 @@
 /** Pulls that break off, and continue after a restart of the runtime: the whole way from a registry to the document. */
 import { once } from 'node:events'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { openDocument } from '@selvedge/service-kit/store'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { layoutFiles, tarOf } from '../../../../../tests/harness/archives.ts'
+import { stepLimitMs } from '../../../../../tests/harness/limits.ts'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import { randomOf } from '../../../../../tests/harness/seed.ts'
 import { deploymentsFormat } from '../deployments/deployments.ts'
@@ -58,13 +59,14 @@ async function listen(cut: { bytes: number; times: number }) {
     isCut = true
     return response.write(content.subarray(from, from + cut.bytes), () => response.destroy())
   }
-  server = createServer((request, response) => {
+  server = createServer(async (request, response) => {
     const { url = '', headers } = request
     if (url.includes('/manifests/')) return response.end(manifest)
     const digest = url.split('sha256:')[1]!
-    // Another layer, of which the request is under way, would end the pull before all bytes of the cut one are stored.
+    // The pull ends here: all other bytes are to be stored by then.
     if (isCut && digest === second) {
       isCut = false
+      await vi.waitFor(() => expect(othersAreWhole()).toBe(true), { timeout: stepLimitMs })
       cut.times--
       return response.writeHead(429, { 'Retry-After': '86400' }).end()
     }
@@ -98,6 +100,12 @@ async function start(options: Partial<ImageParts> = {}) {
 }
 const partial = () => readdirSync(join(folder.path, 'images/partial'))
 const sizeOf = (name: string) => statSync(join(folder.path, 'images/partial', name)).size
+/** Whether no other layer than the second one is under way. */
+const othersAreWhole = () =>
+  !existsSync(join(folder.path, 'images/partial')) ||
+  partial().every(
+    (name) => name.endsWith(second!) || sizeOf(name) === contentOf(name.split('.').at(-1)!).length,
+  )
 const incoming = () => readdirSync(join(folder.path, 'images/incoming'))
 const short = second!.slice(0, 4)
 
