@@ -142,6 +142,22 @@ describe('an upload in parts', () => {
     expect(causes[0]).toContain('closed the connection without an answer')
   })
 
+  it.each<[string, number | undefined]>([
+    ['forgets the upload', undefined],
+    ['has fewer bytes than before', 0],
+  ])('gives up when the runtime %s again and again', async (_, offset) => {
+    let heads = 0
+    const connection = await listen((request, response) => {
+      if (request.method === 'POST') return true
+      if (request.method === 'PATCH') return response.destroy()
+      const found = heads++ % 2 === 0 ? 1000 : offset
+      if (found === undefined) return response.writeHead(404).end()
+      return response.writeHead(200, { 'Upload-Offset': found }).end()
+    })
+    await expect(sendInParts(connection, file(), patient)).rejects.toMatchObject({ reason: 'bad_answer' })
+    expect(heads).toBe(12)
+  })
+
   it('also gives up if only HEAD fails', async () => {
     const connection = await listen(({ method }, response) => {
       if (method === 'POST') return true

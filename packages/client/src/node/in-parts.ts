@@ -20,6 +20,8 @@ export const patience: Omit<Patience, 'onWait'> = { wait: sleep, random: Math.ra
 /** Failures in a row without a byte that arrived: about five minutes with their back-off. */
 const maxFailures = 12
 const [firstDelayMs, maxDelayMs] = [500, 60_000]
+/** Times that a runtime may lose bytes that had arrived: one that exits at the same byte each time does so without end. */
+const maxLosses = 5
 /** Milliseconds without a byte on a connection after which another one is tried. */
 const idleMs = 30_000
 
@@ -40,6 +42,7 @@ export async function sendInParts(
   if (path === undefined) return undefined
   const attempts = createAttempts(patient)
   let offset = 0
+  let losses = 0
   while (offset < file.size) {
     const before = offset
     try {
@@ -47,6 +50,7 @@ export async function sendInParts(
     } catch (cause) {
       await attempts.failed(cause)
       const found = await offsetOf(connection, path, attempts)
+      if ((found ?? 0) < before && ++losses > maxLosses) throw cause
       // The runtime has restarted, or an hour is over.
       if (found === undefined) path = (await begin(connection, file)) ?? path
       offset = found ?? 0
