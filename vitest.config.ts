@@ -7,16 +7,20 @@ const templates = 'apps/cli/templates/**'
 const suites = '{packages,apps}/**/*-suite.test.ts'
 const rules = ['tests/rules/**/*.test.ts', 'tests/layers.test.ts']
 
-/** Files that take the longest, each a minute or more: they start first, so that the others fill the time beside them. */
+/** Files that take the longest, each most of a minute or more: they start first, so that the others fill the time beside them. */
 const longest = [
   'containers/containers',
   'powercut/powercut',
+  'attacks/local-network',
   'people/console',
-  'packages/release',
-  'reliability/deploy-kill',
+  'attacks/oci-outbound',
+  'services/oci-settings',
   'reliability/kills',
-  'packages/arm64',
-  'packages/npm',
+  'attacks/never-read',
+  'packages/release',
+  'services/public-images',
+  'e2e/offline',
+  'reliability/deploy-kill',
 ]
 
 class LongestFirst extends BaseSequencer {
@@ -30,7 +34,7 @@ class LongestFirst extends BaseSequencer {
 }
 
 /** They mostly wait: for processes, containers, networks and browsers. */
-const systemWorkers = 4
+const systemWorkers = 6
 
 /**
  * The kinds of tests. *unit*: beside the source, in one process. *integration*: daemons and their HTTP, and each interface that has several
