@@ -12,7 +12,7 @@ export interface Issued {
 export interface TestAuthority {
   /** Path of its certificate. */
   readonly path: string
-  /** @param host name or address @param days negative: it has expired */
+  /** For a server or a client. @param host name or address @param days negative: it has expired */
   issue(host: string, days?: number): Issued
 }
 

@@ -19,8 +19,8 @@ export interface ConnectProxyOptions {
   readonly portOf: (host: string) => number | undefined
   /** `user:password` that each request needs. */
   readonly credentials?: string
-  /** For a proxy that is reached by TLS. */
-  readonly tls?: Issued
+  /** For a proxy that is reached by TLS, perhaps only with a certificate of an authority (PEM). */
+  readonly tls?: Issued & { readonly clientAuthority?: string }
 }
 
 export async function startConnectProxy({
@@ -32,7 +32,10 @@ export async function startConnectProxy({
   const requested: string[] = []
   const sockets = new Set<Socket>()
   const expected = credentials && `Basic ${Buffer.from(credentials).toString('base64')}`
-  const server: Server = tls ? createTlsServer(tls) : createServer()
+  const authority = tls?.clientAuthority
+  const wanted = authority !== undefined && { ca: authority, requestCert: true, rejectUnauthorized: true }
+  const server: Server = tls ? createTlsServer({ ...tls, ...wanted }) : createServer()
+  server.on('tlsClientError', () => undefined)
   server.on('connect', (request, client: Socket) => {
     const target = request.url ?? ''
     requested.push(target)

@@ -51,7 +51,8 @@ function describeProxy({
   if (proxy === undefined) return []
   const away = [identity, discovery].find(({ reachable }) => reachable === false)
   if (!away) return [passed('proxy', proxy)]
-  const fix = 'Check network.proxy, network.proxyAuthFile, network.noProxy and network.caFile of the runtime.'
+  const fix =
+    'Check network.proxy, network.proxyAuthFile, network.noProxy, network.caFile and network.clientCertificates of the runtime.'
   return [failed('proxy', `${proxy}: ${away.lastError ?? 'a service is not reached'}`, fix)]
 }
 

@@ -39,4 +39,9 @@ export const daemonOptions = {
     'File with authorities (PEM) that are trusted in addition to those of Node.js, such as the authority of a company. A change is noticed within five seconds of the next connection. Empty: no other authorities.',
     { env: 'SELVEDGE_CA_FILE' },
   ),
+  'network.clientCertificates': option.list(
+    [],
+    'Certificates for servers and proxies that want one of their clients: host=file or host:port=file, such as registry.example:5000=/etc/selvedge/registry.pem. The file (PEM) has the certificate, its chain and its key without a passphrase; it is read for each connection. No other host gets one.',
+    { env: 'SELVEDGE_CLIENT_CERTIFICATES' },
+  ),
 } as const

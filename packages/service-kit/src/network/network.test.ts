@@ -7,6 +7,7 @@ const config = {
   'network.proxyAuthFile': '/auth',
   'network.noProxy': ['a.example'],
   'network.caFile': '/ca.pem',
+  'network.clientCertificates': ['a.example=/a.pem'],
 }
 
 it('the network is opened with the settings', () => {
@@ -19,6 +20,7 @@ it('the network is opened with the settings', () => {
   expect(readNetwork(config, open)).toBe(network)
   expect(seen).toEqual({
     ...{ proxy: 'http://proxy.example', proxyAuthFile: '/auth', noProxy: ['a.example'], caFile: '/ca.pem' },
+    clientCertificates: ['a.example=/a.pem'],
   })
 })
 

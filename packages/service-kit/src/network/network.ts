@@ -7,9 +7,10 @@ export interface Outbound {
   /**
    * For `agent` of a request to a URL; undefined: Node's own, directly and without TLS.
    *
-   * @param use `foreign`: a server that a user named, so nothing of it is shown to the operator
+   * @param use `foreign`: a server that a user named, so nothing of it is shown to the operator, and no certificate to it. `registry`:
+   *   the same, but it may have a certificate in the settings
    */
-  agentFor(url: URL | string, use: 'service' | 'foreign'): Agent | undefined
+  agentFor(url: URL | string, use: 'service' | 'registry' | 'foreign'): Agent | undefined
   /** Whether a URL is reached through a proxy, which resolves its name. */
   isProxied(url: URL | string): boolean
 }
@@ -30,6 +31,7 @@ export interface NetworkConfig {
   readonly 'network.proxyAuthFile': string
   readonly 'network.noProxy': readonly string[]
   readonly 'network.caFile': string
+  readonly 'network.clientCertificates': readonly string[]
 }
 
 /** Opens what the settings describe. @throws Error with the name `NetworkSettingError` */
@@ -38,6 +40,7 @@ export type OpenNetwork = (options: {
   readonly proxyAuthFile: string
   readonly noProxy: readonly string[]
   readonly caFile: string
+  readonly clientCertificates: readonly string[]
 }) => Network
 
 /** @throws ConfigError for a setting, or a variable of the environment, that cannot be used */
@@ -48,6 +51,7 @@ export function readNetwork(config: NetworkConfig, open: OpenNetwork): Network {
       proxyAuthFile: config['network.proxyAuthFile'],
       noProxy: config['network.noProxy'],
       caFile: config['network.caFile'],
+      clientCertificates: config['network.clientCertificates'],
     })
   } catch (cause) {
     if ((cause as Error).name !== 'NetworkSettingError') throw cause

@@ -8,9 +8,11 @@ import { readSmallFile } from './small-file.ts'
 /** Bytes of the file: the authorities of Debian have 220 kB. Milliseconds between two checks of it. */
 const limits = { maxBytes: 1024 * 1024, checkMs: 5000 } as const
 
-interface Authorities {
+export interface Authorities {
   /** For `tls.connect`; undefined: the authorities of Node alone. A file that cannot be used leaves those from before. */
   context(): SecureContext | undefined
+  /** The same authorities, as PEM: another list after a change. */
+  list(): readonly string[] | undefined
   /** What is wrong with the file, with names and dates; undefined: nothing. */
   problem(): string | undefined
 }
@@ -29,6 +31,7 @@ export function openAuthorities({
   checkMs = limits.checkMs,
 }: AuthoritiesOptions): Authorities {
   let context: SecureContext | undefined
+  let list: readonly string[] | undefined
   let used: readonly X509Certificate[] = []
   let unusable: string | undefined
   let seen = ''
@@ -48,6 +51,7 @@ export function openAuthorities({
         ...certificates.map(String),
       ]
       context = tls.createSecureContext({ ca })
+      list = ca
       used = certificates
       unusable = undefined
       seen = found
@@ -60,6 +64,10 @@ export function openAuthorities({
     context() {
       check()
       return context
+    },
+    list() {
+      check()
+      return list
     },
     problem() {
       check()

@@ -1,6 +1,6 @@
 /** Why a connection through the network of a company could not be opened, with what to do about it. */
 
-/** What failed. A reason with `proxy_` is about the proxy, and one with `certificate_` about the certificate of a server. */
+/** What failed. A reason with `proxy_` is about the proxy, one with `certificate_` about the certificate of a server. */
 type NetworkReason =
   | 'proxy_unreachable'
   | 'proxy_timeout'
@@ -11,6 +11,7 @@ type NetworkReason =
   | 'certificate_expired'
   | 'certificate_name'
   | 'certificate_untrusted'
+  | 'client_certificate'
 
 /** The message names the proxy or the server, the value that was wrong, and the next step. It has no password. */
 export class NetworkFailure extends Error {

@@ -2,7 +2,8 @@
 import { Agent, type AgentOptions } from 'node:http'
 import type { LookupFunction, Socket } from 'node:net'
 import { https } from '../https.ts'
-import { openAuthorities } from './authorities.ts'
+import { openContexts } from './contexts.ts'
+import { hostOf, portOf } from './host-of.ts'
 import { judgeName } from './judge-name.ts'
 import { NetworkFailure } from './network-failure.ts'
 import { openTls } from './open-tls.ts'
@@ -12,9 +13,10 @@ import { readSmallFile } from './small-file.ts'
 
 /**
  * `service`: a service that the operator configured. Connections are reused, and a failure is shown in {@link Network.status}.
- * `foreign`: a server that another user named: nothing of it is stored or shown.
+ * `registry`: a registry of images: nothing of it is stored or shown, but it may have a certificate in `clientCertificates`.
+ * `foreign`: a server that another user named: nothing of it is stored or shown, and no certificate is shown to it.
  */
-export type Use = 'service' | 'foreign'
+export type Use = 'service' | 'registry' | 'foreign'
 
 export interface NetworkOptions {
   /** URL of the proxy; `direct`: no proxy; empty: `HTTPS_PROXY` and `HTTP_PROXY` of the environment. */
@@ -25,6 +27,11 @@ export interface NetworkOptions {
   readonly noProxy?: readonly string[]
   /** File of authorities (PEM) in addition to those of Node. */
   readonly caFile?: string
+  /**
+   * Certificates for servers and proxies that want one: `host=path` or `host:port=path`, with a file (PEM) of the certificate, its
+   * chain and its key. It is read for each connection.
+   */
+  readonly clientCertificates?: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
@@ -68,8 +75,9 @@ type Open = (target: Target) => Promise<Socket>
  */
 export function createNetwork(options: NetworkOptions = {}): Network {
   const { proxy = '', proxyAuthFile = '', noProxy = [], caFile = '', env = process.env } = options
+  const { clientCertificates = [] } = options
   const proxyFor = readProxySettings({ proxy, noProxy, env })
-  const authorities = openAuthorities({ path: caFile })
+  const { authorities, contextFor } = openContexts({ caFile, clientCertificates })
   const agents = new Map<string, Agent>()
   const notes = createNotes()
 
@@ -82,7 +90,7 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     if (lookup) await judgeName(name, lookup)
     const open = async () =>
       openTunnel({
-        ...{ proxy: url, host: name, port: Number(port), context: authorities.context() },
+        ...{ proxy: url, host: name, port: Number(port), tls: contextFor(hostOf(url), portOf(url), true) },
         credentials: proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile),
       })
     const isShown = (reason: string) =>
@@ -96,14 +104,22 @@ export function createNetwork(options: NetworkOptions = {}): Network {
       const below = server && (await tunnel(server, target, use))
       if (!isSecure) return below as Socket
       const { servername, lookup, rejectUnauthorized } = target
-      const to = { host: String(target.host), port: Number(target.port), context: authorities.context() }
-      const opening = openTls({
-        ...to,
-        ...(servername && { servername }),
-        acceptsAny: rejectUnauthorized === false,
-        ...(below ? { socket: below, through: server.url.origin } : lookup && { lookup }),
-      })
-      return notes.about(`${to.host}:${to.port}`, () => use === 'service', opening)
+      const to = { host: String(target.host), port: Number(target.port) }
+      const open = async () => {
+        try {
+          return await openTls({
+            ...to,
+            ...contextFor(to.host, to.port, use !== 'foreign'),
+            ...(servername && { servername }),
+            acceptsAny: rejectUnauthorized === false,
+            ...(below ? { socket: below, through: server.url.origin } : lookup && { lookup }),
+          })
+        } catch (cause) {
+          below?.destroy()
+          throw cause
+        }
+      }
+      return notes.about(`${to.host}:${to.port}`, () => use === 'service', open())
     }
   }
 
@@ -159,6 +175,7 @@ const ofProxy: ReadonlySet<string> = new Set([
   'certificate_expired',
   'certificate_name',
   'certificate_untrusted',
+  'client_certificate',
 ])
 
 function createAgent(settings: AgentOptions, isSecure: boolean, open: Open): Agent {

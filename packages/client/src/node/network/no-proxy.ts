@@ -1,13 +1,11 @@
 /** Which hosts are reached without the proxy, in the notation of `NO_PROXY` as Go and curl read it. */
 import { BlockList, isIP } from 'node:net'
+import { hostOf, portOf } from './host-of.ts'
 
 /** Decides by the host and port of a URL. */
 export type Matches = (url: URL) => boolean
 
-const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
-
-const portOf = ({ port, protocol }: URL): string =>
-  port || (protocol === 'https:' || protocol === 'wss:' ? '443' : '80')
+const bare = (url: URL): string => hostOf(url).replace(/\.$/, '')
 
 /** A BlockList compares an IPv6 address that embeds an IPv4 address with IPv4 networks, too. */
 function networkOf(net: string, bits: number): BlockList {
@@ -31,7 +29,7 @@ function readNetwork(text: string): Matches | undefined {
   if (most === undefined || bits === undefined || bits > most) return undefined
   const list = networkOf(net, bits)
   const own = isIpv6 ? undefined : port
-  return (url) => inside(list, bare(url.hostname)) && (own === undefined || own === portOf(url))
+  return (url) => inside(list, bare(url)) && (own === undefined || Number(own) === portOf(url))
 }
 
 /**
@@ -50,9 +48,9 @@ export function readNoProxyEntry(text: string): Matches | undefined {
   if (name === undefined || text.length > 300 || /^[\d.]+$/.test(name)) return undefined
   const host = name.toLowerCase()
   return (url) => {
-    const given = bare(url.hostname)
+    const given = bare(url)
     const isHost = given.endsWith(`.${host}`) || (wildcard === undefined && given === host)
-    return isHost && (port === undefined || port === portOf(url))
+    return isHost && (port === undefined || Number(port) === portOf(url))
   }
 }
 
@@ -61,8 +59,8 @@ const local = [networkOf('127.0.0.0', 8), networkOf('169.254.0.0', 16), networkO
 const localAddresses = new Set(['0.0.0.0', '::', '::1'])
 
 /** Whether a URL leads to this machine, or to an address that exists only on its own link. */
-export function isLocal({ hostname }: URL): boolean {
-  const host = bare(hostname)
+export function isLocal(url: URL): boolean {
+  const host = bare(url)
   if (host === 'localhost' || host.endsWith('.localhost') || localAddresses.has(host)) return true
   return local.some((list) => inside(list, host))
 }

@@ -1,6 +1,7 @@
 /** TLS to a server, and why its certificate is refused: with names and dates, not only with a code of OpenSSL. */
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { DetailedPeerCertificate, SecureContext, TLSSocket } from 'node:tls'
+import { clientCertificateProblem } from './client-certificates.ts'
 import { NetworkFailure, shownText } from './network-failure.ts'
 
 /** Loaded at first use: a program that calls only its own machine does not need it. */
@@ -13,7 +14,7 @@ interface TlsTarget {
   /** Name or address, without brackets. */
   readonly host: string
   readonly port: number
-  /** A connection that leads to the server already. */
+  /** A connection that leads to the server already. After a failure the caller closes it. */
   readonly socket?: Socket
   /** Name that the certificate must have. Default: the host. */
   readonly servername?: string
@@ -22,6 +23,8 @@ interface TlsTarget {
   readonly lookup?: LookupFunction
   /** Undefined: the authorities of Node. */
   readonly context: SecureContext | undefined
+  /** File of the certificate that the context shows, for errors. */
+  readonly shown?: string
   /** The proxy that the connection leads through, for errors. */
   readonly through?: string
   readonly timeoutMs?: number
@@ -32,7 +35,9 @@ interface TlsTarget {
 /**
  * Resolves when the connection is encrypted and the certificate is verified: by chain, time and name, unless any is accepted.
  *
- * @throws NetworkFailure `certificate_…`; Error of the connection
+ * A server that refuses the certificate of its client may say so later (RFC 8446 § 4.4.2.4): then the socket has that error.
+ *
+ * @throws NetworkFailure `certificate_…`, `client_certificate`; Error of the connection
  */
 export function openTls(target: TlsTarget): Promise<TLSSocket> {
   const { host, port, socket: below, lookup, context, timeoutMs = tlsTimeoutMs } = target
@@ -50,15 +55,18 @@ export function openTls(target: TlsTarget): Promise<TLSSocket> {
     const refuse = (cause: Error) => {
       clearTimeout(late)
       socket.destroy()
-      below?.destroy()
       reject(cause)
     }
     const late = setTimeout(() => {
       const why = `no encrypted connection to ${host}:${port} within ${timeoutMs / 1000} s`
       refuse(Object.assign(new Error(why), { code: 'ETIMEDOUT' }))
     }, timeoutMs)
-    // Stays: an error of a connection that was refused or is given up has no other listener.
-    socket.on('error', refuse)
+    // Stays: an error of a connection that was refused or is given up has no other listener. It comes before those of its users.
+    socket.on('error', (cause) => {
+      const problem = clientCertificateProblem(cause, `${host}:${port}`, target.shown)
+      if (problem) Object.assign(cause, { code: problem.code, message: problem.message })
+      refuse(problem ?? cause)
+    })
     socket.once('close', () => {
       const why = `the connection to ${host}:${port} was closed before it was encrypted`
       refuse(Object.assign(new Error(why), { code: 'ECONNRESET' }))

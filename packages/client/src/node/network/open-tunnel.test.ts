@@ -23,7 +23,7 @@ async function listen(answer: (socket: Socket, request: string) => void): Promis
   return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 }
 
-const to = { credentials: undefined, host: 'service.example', port: 443, context: undefined }
+const to = { credentials: undefined, host: 'service.example', port: 443, tls: { context: undefined } }
 
 async function open(answer: (socket: Socket, request: string) => void, target: Partial<TunnelTarget> = {}) {
   return openTunnel({ ...to, proxy: await listen(answer), ...target })

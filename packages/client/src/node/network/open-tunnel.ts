@@ -3,8 +3,9 @@
  * time, and ends only this connection.
  */
 import { connect, isIP, type Socket } from 'node:net'
-import type { SecureContext } from 'node:tls'
 import { createAnswerReader, type ProxyAnswer } from './answer-reader.ts'
+import type { ServerContext } from './contexts.ts'
+import { hostOf, portOf } from './host-of.ts'
 import { NetworkFailure } from './network-failure.ts'
 import { openTls } from './open-tls.ts'
 
@@ -18,8 +19,8 @@ export interface TunnelTarget {
   /** Name or address that the proxy connects to, without brackets. */
   readonly host: string
   readonly port: number
-  /** Authorities for a proxy that is reached by TLS. */
-  readonly context: SecureContext | undefined
+  /** Authorities and certificate for a proxy that is reached by TLS. */
+  readonly tls: ServerContext
   readonly timeoutMs?: number
 }
 
@@ -44,22 +45,20 @@ const unreachable = ({ origin }: URL, { code, message }: NodeJS.ErrnoException):
     code ?? 'ECONNRESET',
   )
 
-/** The proxy is there: where it needs too long, it may be the host that does not answer. */
+/** Why a proxy that is there did not answer: where it needs too long, it may be the host that does not answer. */
 function unanswered({ proxy, host, port }: TunnelTarget, cause: NodeJS.ErrnoException): NetworkFailure {
+  if (cause.code === 'client_certificate') return new NetworkFailure(cause.code, cause.message)
   if (cause.code !== 'ETIMEDOUT') return unreachable(proxy, cause)
   const next = 'Check that it can reach this host, or add the host to network.noProxy'
   const why = `the proxy ${proxy.origin} did not connect to ${host}:${port}: ${cause.message}. ${next}`
   return new NetworkFailure('proxy_timeout', why, cause.code)
 }
 
-const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '')
-
 /** A connection to the proxy itself. */
-async function reach({ proxy, context }: TunnelTarget, timeoutMs: number): Promise<Socket> {
-  const host = bare(proxy.hostname)
-  const port = Number(proxy.port || (proxy.protocol === 'https:' ? 443 : 80))
+async function reach({ proxy, tls }: TunnelTarget, timeoutMs: number): Promise<Socket> {
+  const [host, port] = [hostOf(proxy), portOf(proxy)]
   try {
-    if (proxy.protocol === 'https:') return await openTls({ host, port, context, timeoutMs })
+    if (proxy.protocol === 'https:') return await openTls({ host, port, timeoutMs, ...tls })
     return await openPlain(host, port, timeoutMs)
   } catch (cause) {
     if (cause instanceof NetworkFailure) throw cause

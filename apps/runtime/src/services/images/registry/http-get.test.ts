@@ -51,6 +51,8 @@ describe('a registry behind a proxy', needs('openssl'), () => {
     const authority = makeAuthority(folder, 'company')
     const server = createServer((request, response) => {
       if (request.url === '/inside') response.writeHead(307, { location: 'https://inside.example/' }).end()
+      else if (request.url === '/away')
+        response.writeHead(307, { location: 'https://unknown.example/' }).end()
       else response.end(`hello from ${request.headers.host}`)
     })
     // Names of the test are those of one certificate each.
@@ -94,6 +96,25 @@ describe('a registry behind a proxy', needs('openssl'), () => {
       expect(proxy.requested).toEqual([`${name}:443`])
     },
   )
+
+  it('it is shown the certificate of this device where the settings have one, and no host that it names', async () => {
+    const uses: unknown[] = []
+    const outbound = {
+      ...network,
+      agentFor: (url: URL | string, use: Parameters<typeof network.agentFor>[1]) => {
+        uses.push([String(url), use])
+        return network.agentFor(url, use)
+      },
+    }
+    const httpGet = await openHttpGet('public.example', { outbound, resolve })
+    await (await httpGet('https://public.example/away', {})).discard()
+    await (await httpGet('https://unknown.example:8443/', {})).discard()
+    expect(uses).toEqual([
+      ['https://public.example/away', 'registry'],
+      ['https://unknown.example/', 'foreign'],
+      ['https://unknown.example:8443/', 'foreign'],
+    ])
+  })
 
   it('a name that nothing resolves is an error without a proxy, and for a name of noProxy', async () => {
     network = createNetwork({ proxy: proxy.url, noProxy: ['unknown.example'], env: {} })

@@ -96,7 +96,8 @@ export async function openHttpGet(registry: string, options: HttpGetOptions = {}
     for (let redirects = 0; ; redirects++) {
       expectReachable(at, mayConnect, insecure)
       const rejectUnauthorized = !insecure.has(at.host)
-      const agent = outbound?.agentFor(at, 'foreign') ?? false
+      // No host that a registry names gets the certificate of this device, even if the settings have one for it.
+      const agent = outbound?.agentFor(at, at.host === registry ? 'registry' : 'foreign') ?? false
       const response = await send(at, { headers: sent, lookup, rejectUnauthorized, agent }, limits, form)
       const { statusCode = 0 } = response
       const { location } = response.headers
