@@ -46,13 +46,13 @@ export async function startConnectProxy({
     if (port === undefined)
       return void client.end('HTTP/1.1 403 Forbidden\r\nContent-Type: text/html\r\n\r\n<p>no')
     opened.push(target)
-    const upstream = connect(port, '127.0.0.1', () => {
+    const upstream = connect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => {
       client.write('HTTP/1.1 200 Connection established\r\nX-Test: 1\r\n\r\n')
       client.pipe(upstream).pipe(client)
     })
     sockets.add(upstream)
     upstream.on('error', () => client.destroy())
-    upstream.on('close', () => client.destroy())
+    upstream.on('close', () => client.destroySoon())
     client.on('close', () => upstream.destroy())
   })
   server.on('connection', (socket: Socket) => sockets.add(socket))

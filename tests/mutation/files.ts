@@ -54,7 +54,7 @@ export const groups: readonly Group[] = [
   beside('tunnels', `${services}/gateway/tunnels`, 'target'),
   {
     name: 'tunnels-relayed',
-    sources: [`${services}/gateway/tunnels/{relay,tunnels}.ts`],
+    sources: [`${services}/gateway/tunnels/{dial,relay,tunnels}.ts`],
     tests: [`${services}/gateway/tunnels/tunnels.test.ts`],
   },
   {

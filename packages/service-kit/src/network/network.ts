@@ -1,5 +1,6 @@
 /** How a daemon reaches other machines: its settings, and what its parts need of them. The client library opens the connections. */
 import type { Agent } from 'node:http'
+import type { LookupFunction, Socket } from 'node:net'
 import { ConfigError } from '../config/load.ts'
 
 /** What parts that send requests need. */
@@ -16,6 +17,16 @@ export interface Outbound {
 }
 
 export interface Network extends Outbound {
+  /**
+   * Opens a TCP connection that another user named through the proxy for https; undefined: its host is reached directly.
+   *
+   * @param target `lookup` refuses addresses that must not be connected to
+   */
+  tunnelTo(target: {
+    readonly host: string
+    readonly port: number
+    readonly lookup: LookupFunction
+  }): Promise<Socket> | undefined
   status(): NetworkStatus
 }
 

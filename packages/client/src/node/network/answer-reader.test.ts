@@ -12,7 +12,7 @@ function read(text: string, size = text.length) {
 }
 
 const opened = 'HTTP/1.1 200 Connection established\r\n\r\n'
-const plain = { status: 200, contentType: '', schemes: [], extraBytes: 0 }
+const plain = { status: 200, contentType: '', schemes: [], extra: Buffer.alloc(0) }
 
 describe('an answer of a proxy', () => {
   it.each([1, 2, 3, 1000])('is read in pieces of %i bytes', (size) =>
@@ -49,8 +49,8 @@ describe('an answer of a proxy', () => {
   })
 
   it('counts what comes behind it', () => {
-    expect(read(`${opened}abc`)?.extraBytes).toBe(3)
-    expect(read(opened + 'x'.repeat(100_000))?.extraBytes).toBe(100_000)
+    expect(read(`${opened}abc`)?.extra.toString()).toBe('abc')
+    expect(read(opened + 'x'.repeat(100_000))?.extra.toString()).toBe('x'.repeat(100_000))
   })
 
   it.each([

@@ -1,4 +1,4 @@
-/** Reads the answer of a proxy to CONNECT (RFC 9110 § 9.3.6): a head in bounded memory, and nothing behind it. */
+/** Reads the answer of a proxy to CONNECT (RFC 9110 § 9.3.6): a head in bounded memory, and what came in the same packet behind it. */
 import { NetworkFailure, shownText } from './network-failure.ts'
 
 /** Bytes of all heads of an answer together, and interim ones (1xx) among them. */
@@ -9,8 +9,8 @@ export interface ProxyAnswer {
   readonly contentType: string
   /** Schemes of `Proxy-Authenticate`, in lower case. */
   readonly schemes: readonly string[]
-  /** Bytes that came behind the head. */
-  readonly extraBytes: number
+  /** What came behind the head. */
+  readonly extra: Buffer
 }
 
 const endOfHead = Buffer.from('\r\n\r\n')
@@ -35,7 +35,8 @@ export function createAnswerReader(shown: string): (chunk: Buffer) => ProxyAnswe
       if (end < 0) break
       const answer = parse(head.toString('latin1', start, end), shown)
       start = searched = end + endOfHead.length
-      if (answer.status >= 200) return { ...answer, extraBytes: size - start + chunk.length - taken }
+      if (answer.status >= 200)
+        return { ...answer, extra: Buffer.concat([head.subarray(start, size), chunk.subarray(taken)]) }
       if (answer.status === 101) throw failure(shown, 'changed the protocol (101)')
       if (++interim > answerLimits.maxInterim) throw failure(shown, 'announced its answer again and again')
     }
@@ -51,7 +52,7 @@ const failure = (shown: string, what: string): NetworkFailure =>
     `the proxy ${shown} ${what} in place of an answer to CONNECT: check that it is an HTTP proxy`,
   )
 
-function parse(text: string, shown: string): Omit<ProxyAnswer, 'extraBytes'> {
+function parse(text: string, shown: string): Omit<ProxyAnswer, 'extra'> {
   const [first = '', ...fields] = text.split('\r\n')
   const status = /^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/.exec(first)?.[1]
   if (status === undefined) throw failure(shown, `sent ${JSON.stringify(shownText(first, 80))}`)

@@ -1,6 +1,6 @@
 /** How this program reaches other machines: through a proxy or directly, and which authorities it trusts. */
 import { Agent, type AgentOptions } from 'node:http'
-import type { LookupFunction, Socket } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { https } from '../https.ts'
 import { openContexts } from './contexts.ts'
 import { hostOf, portOf } from './host-of.ts'
@@ -47,6 +47,18 @@ export interface Network {
   agentFor(url: URL | string, use: Use): Agent | undefined
   /** Whether a URL is reached through a proxy, which resolves its name. */
   isProxied(url: URL | string): boolean
+  /**
+   * Opens a TCP connection through the proxy for https, for a host that another user named: nothing of it is stored or shown. Undefined:
+   * the host is reached directly.
+   *
+   * @param target `lookup` refuses addresses that must not be connected to
+   * @throws (it rejects with) NetworkFailure, or Error of the lookup
+   */
+  tunnelTo(target: {
+    readonly host: string
+    readonly port: number
+    readonly lookup: LookupFunction
+  }): Promise<Socket> | undefined
   status(): NetworkStatus
 }
 
@@ -58,6 +70,8 @@ interface Target {
   readonly lookup?: LookupFunction
   /** False: any certificate is accepted, of this connection alone. That of a proxy is always verified. */
   readonly rejectUnauthorized?: boolean
+  /** For any protocol, not for HTTP alone. */
+  readonly isTcp?: boolean
 }
 
 type Open = (target: Target) => Promise<Socket>
@@ -83,7 +97,7 @@ export function createNetwork(options: NetworkOptions = {}): Network {
 
   async function tunnel(
     { url, credentials }: ProxyServer,
-    { host, port, lookup }: Target,
+    { host, port, lookup, isTcp }: Target,
     use: Use,
   ): Promise<Socket> {
     const name = String(host)
@@ -91,6 +105,7 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     const open = async () =>
       openTunnel({
         ...{ proxy: url, host: name, port: Number(port), tls: contextFor(hostOf(url), portOf(url), true) },
+        ...(isTcp && { isTcp }),
         credentials: proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile),
       })
     const isShown = (reason: string) =>
@@ -141,6 +156,11 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   return {
     agentFor,
     isProxied: (url) => proxyFor(new URL(url)) !== undefined,
+    tunnelTo(target) {
+      const { host, port } = target
+      const server = proxyFor(new URL(`https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`))
+      return server && tunnel(server, { ...target, isTcp: true }, 'foreign')
+    },
     status: () => ({
       proxy: proxyFor(new URL('https://host.invalid'))?.url.origin,
       problem: notes.problem() ?? authorities.problem(),

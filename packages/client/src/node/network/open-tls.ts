@@ -28,6 +28,7 @@ interface TlsTarget {
   /** The proxy that the connection leads through, for errors. */
   readonly through?: string
   readonly timeoutMs?: number
+  readonly allowHalfOpen?: boolean
   /** Unix milliseconds. */
   readonly now?: () => number
 }
@@ -41,10 +42,11 @@ interface TlsTarget {
  */
 export function openTls(target: TlsTarget): Promise<TLSSocket> {
   const { host, port, socket: below, lookup, context, timeoutMs = tlsTimeoutMs } = target
+  const { allowHalfOpen = false } = target
   const servername = target.servername ?? host
   return new Promise((resolve, reject) => {
     const socket = tls().connect({
-      ...{ host, port, ALPNProtocols: ['http/1.1'] },
+      ...{ host, port, allowHalfOpen, ALPNProtocols: ['http/1.1'] },
       servername: isIP(servername) === 0 ? servername : '',
       ...(below && { socket: below }),
       ...(lookup && { lookup }),

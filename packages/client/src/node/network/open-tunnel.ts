@@ -2,7 +2,7 @@
  * A connection through an HTTP proxy (CONNECT, RFC 9110 § 9.3.6). Whatever the proxy sends, the answer has a limit in bytes and in
  * time, and ends only this connection.
  */
-import { connect, isIP, type Socket } from 'node:net'
+import { connect, isIP, type NetConnectOpts, type Socket } from 'node:net'
 import { createAnswerReader, type ProxyAnswer } from './answer-reader.ts'
 import type { ServerContext } from './contexts.ts'
 import { hostOf, portOf } from './host-of.ts'
@@ -22,6 +22,8 @@ export interface TunnelTarget {
   /** Authorities and certificate for a proxy that is reached by TLS. */
   readonly tls: ServerContext
   readonly timeoutMs?: number
+  /** For any protocol, not for HTTP alone: the other side may send first, and one direction may end before the other. */
+  readonly isTcp?: boolean
 }
 
 /** @throws NetworkFailure `proxy_…`, or `certificate_…` of the proxy */
@@ -30,7 +32,9 @@ export async function openTunnel(target: TunnelTarget): Promise<Socket> {
   const deadline = performance.now() + timeoutMs
   const socket = await reach(target, timeoutMs)
   try {
-    expectTunnel(await ask(socket, target, deadline), target)
+    const answer = await ask(socket, target, deadline)
+    expectTunnel(answer, target)
+    if (answer.extra.length > 0) socket.unshift(answer.extra)
     return socket
   } catch (cause) {
     socket.destroy()
@@ -55,20 +59,21 @@ function unanswered({ proxy, host, port }: TunnelTarget, cause: NodeJS.ErrnoExce
 }
 
 /** A connection to the proxy itself. */
-async function reach({ proxy, tls }: TunnelTarget, timeoutMs: number): Promise<Socket> {
+async function reach({ proxy, tls, isTcp = false }: TunnelTarget, timeoutMs: number): Promise<Socket> {
   const [host, port] = [hostOf(proxy), portOf(proxy)]
   try {
-    if (proxy.protocol === 'https:') return await openTls({ host, port, timeoutMs, ...tls })
-    return await openPlain(host, port, timeoutMs)
+    if (proxy.protocol === 'https:')
+      return await openTls({ host, port, timeoutMs, allowHalfOpen: isTcp, ...tls })
+    return await openPlain({ host, port, allowHalfOpen: isTcp }, timeoutMs)
   } catch (cause) {
     if (cause instanceof NetworkFailure) throw cause
     throw unreachable(proxy, cause as NodeJS.ErrnoException)
   }
 }
 
-function openPlain(host: string, port: number, timeoutMs: number): Promise<Socket> {
+function openPlain(to: NetConnectOpts, timeoutMs: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port })
+    const socket = connect(to)
     const late = setTimeout(() => {
       socket.destroy()
       reject(timeout(timeoutMs))
@@ -128,8 +133,8 @@ function ask(socket: Socket, target: TunnelTarget, deadline: number): Promise<Pr
 }
 
 /** @throws NetworkFailure unless the proxy has opened the tunnel */
-function expectTunnel(answer: ProxyAnswer, { proxy, host, port, credentials }: TunnelTarget): void {
-  const { status, contentType, extraBytes } = answer
+function expectTunnel(answer: ProxyAnswer, { proxy, host, port, credentials, isTcp }: TunnelTarget): void {
+  const { status, contentType, extra } = answer
   const { origin } = proxy
   // tinyproxy answers 401 to a wrong password.
   if (status === 407 || status === 401)
@@ -140,10 +145,10 @@ function expectTunnel(answer: ProxyAnswer, { proxy, host, port, credentials }: T
       `the proxy ${origin} answered with a page (HTTP ${status}), as networks do that want a person to sign in: open a web page in a browser on this network first`,
     )
   if (status >= 200 && status < 300) {
-    if (extraBytes === 0) return
+    if (extra.length === 0 || isTcp) return
     throw new NetworkFailure(
       'proxy_answer',
-      `the proxy ${origin} sent ${extraBytes} bytes behind its answer, before anything was sent to ${host}`,
+      `the proxy ${origin} sent ${extra.length} bytes behind its answer, before anything was sent to ${host}`,
     )
   }
   const ports = status === 403 && port !== 443 ? ' Many proxies allow only port 443.' : ''

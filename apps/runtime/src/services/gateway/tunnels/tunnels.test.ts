@@ -5,7 +5,9 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createNetwork } from '@selvedge/client/node'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type ConnectProxyOptions, startConnectProxy } from '../../../../../../tests/harness/connect-proxy.ts'
 import { opens, writeUntilFull } from '../../../../../../tests/harness/unread.ts'
 import { createFrameReader, encodeFrame, type Frame } from '../../engines/function/frames.ts'
 import { createTunnels, type TunnelParts, type Tunnels, tunnelLimits } from './tunnels.ts'
@@ -315,6 +317,81 @@ it('a function that gives up before its connection is open leaves nothing behind
   await expect.poll(async () => (await open(host)).answer).toContain('EMFILE')
   socket.destroy()
   await expect.poll(async () => (await open(host)).answer.slice(9, 12)).toBe('200')
+})
+
+describe('through a proxy', () => {
+  /** A proxy that leads each host to a server of the outside. */
+  async function through(upstream: string, more: Partial<ConnectProxyOptions> = {}) {
+    const proxy = await startConnectProxy({ portOf: () => Number(upstream.split(':')[1]), ...more })
+    closing.push(() => proxy.close())
+    return { proxy, network: createNetwork({ proxy: proxy.url, env: {} }) }
+  }
+  const resolve = async () => [{ address: '93.184.215.14', family: 4 }]
+
+  it('a host is reached, and one direction stays open when the other side ends', async () => {
+    let got = ''
+    const endSeen = Promise.withResolvers<void>()
+    const host = await outside((socket) => {
+      socket.end('bye')
+      socket.on('data', (chunk) => {
+        got += chunk
+      })
+      socket.on('end', endSeen.resolve)
+    })
+    const { proxy, network } = await through(host)
+    await serve({
+      outbound: ['db.example:5432', '93.184.215.14:5432', '[2606:2800::1]:5432'],
+      network,
+      resolve,
+    })
+    const line = await open('db.example:5432')
+    expect(line.answer).toMatch(/^HTTP\/1\.1 200 /)
+    expect(textOf(await line.next())).toBe('bytes bye')
+    expect(textOf(await line.next())).toBe('bytes ')
+    line.socket.write(data('still here'))
+    line.socket.write(endOfData)
+    await endSeen.promise
+    expect(got).toBe('still here')
+    await open('93.184.215.14:5432')
+    await open('[2606:2800::1]:5432')
+    expect(proxy.opened).toEqual(['db.example:5432', '93.184.215.14:5432', '[2606:2800::1]:5432'])
+  })
+
+  it('an address of the own network is reached directly', async () => {
+    const host = await outside((socket) => socket.end('hello'))
+    const { proxy, network } = await through('127.0.0.1:1')
+    await serve({ outbound: [host], network })
+    expect(textOf(await (await open(host)).next())).toBe('bytes hello')
+    expect(proxy.requested).toEqual([])
+  })
+
+  it('a name that leads to refused addresses is not handed to it', async () => {
+    const { proxy, network } = await through('127.0.0.1:1')
+    const inner = async () => [{ address: '10.0.0.1', family: 4 }]
+    await serve({ outbound: ['inner.example:502'], network, resolve: inner })
+    expect((await open('inner.example:502')).answer).toMatch(/EACCES[\s\S]*which is not public/)
+    expect(proxy.requested).toEqual([])
+  })
+
+  it('what it refuses is an error with its sentence', async () => {
+    const { network } = await through('127.0.0.1:1', { portOf: () => undefined })
+    await serve({ outbound: ['db.example:5432'], network, resolve })
+    expect((await open('db.example:5432')).answer).toMatch(
+      /^HTTP\/1\.1 502 [\s\S]*X-Selvedge-Error: ECONNRESET\r\n[\s\S]*does not connect to db.example:5432 \(HTTP 403\). Many proxies allow only port 443/,
+    )
+  })
+
+  it('one that does not answer is given up, and leaves nothing behind', async () => {
+    const silent = await outside((socket) => socket.resume())
+    const network = createNetwork({ proxy: `http://${silent}`, env: {} })
+    const limits = { ...tunnelLimits, connections: 1, openMs: 50, refuseAfterMs: 1 }
+    const host = await outside((socket) => socket.resume())
+    await serve({ outbound: ['db.example:5432', host], network, resolve, limits })
+    expect((await open('db.example:5432')).answer).toContain('X-Selvedge-Error: ETIMEDOUT')
+    // Its place is free when the attempt has ended.
+    expect((await open(host)).answer).toContain('EMFILE')
+    for (const close of closing.splice(0, 1)) close()
+  })
 })
 
 it('all connections close with their instance', async () => {

@@ -3,19 +3,15 @@
  * instance's own socket. The address that is checked is the address that is connected to, as for `fetch`.
  */
 import type { IncomingMessage } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import {
-  AddressRefusedError,
-  guardedLookup,
-  kindOf,
-  type Resolve,
-  resolveName,
-} from '@selvedge/service-kit/addresses'
+import { AddressRefusedError, type Resolve, resolveName } from '@selvedge/service-kit/addresses'
+import type { Network } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 import { createWorkCount } from '@selvedge/service-kit/work'
+import { type Dialled, dial } from './dial.ts'
 import { codeOf, relay } from './relay.ts'
-import { readTarget, type Target } from './target.ts'
+import { readTarget } from './target.ts'
 
 export const tunnelLimits = {
   /** Connections of one instance. */
@@ -34,6 +30,8 @@ export interface TunnelParts {
   readonly outbound: readonly string[]
   /** Whether a URL belongs to this runtime's own listener. */
   readonly isOwnUrl: (url: URL) => boolean
+  /** Undefined: no proxy. */
+  readonly network?: Pick<Network, 'tunnelTo'> | undefined
   /** For tests. */
   readonly resolve?: Resolve
   /** For tests. */
@@ -51,21 +49,25 @@ export interface Tunnels {
 export function createTunnels({
   outbound,
   isOwnUrl,
+  network,
   resolve = resolveName,
   limits = tunnelLimits,
 }: TunnelParts): Tunnels {
   const count = createWorkCount()
   const clients = new Set<Duplex>()
 
-  function begin(client: Duplex, upstream: Socket): void {
+  /** Counts a connection until both of its sides are closed. */
+  function begin(client: Duplex, { opened }: Dialled): void {
     const end = count.begin()
     clients.add(client)
-    const onClose = safely('tunnel.end', () => {
-      if (client.destroyed && upstream.destroyed) end()
-    })
+    const onClose = safely('tunnel.end', () => void clients.delete(client))
+    const closed = new Promise<void>((resolve) => client.once('close', () => resolve()))
     client.once('close', onClose)
-    client.once('close', () => clients.delete(client))
-    upstream.once('close', onClose)
+    const upstreamClosed = opened.then(
+      (socket) => new Promise<void>((resolve) => socket.once('close', () => resolve())),
+      () => undefined,
+    )
+    void Promise.all([closed, upstreamClosed]).then(end)
   }
 
   return {
@@ -82,9 +84,9 @@ export function createTunnels({
         ).unref()
         return
       }
-      const upstream = dial(target, resolve)
-      begin(client, upstream)
-      join(client, upstream, head, limits)
+      const dialled = dial(target, { network, resolve })
+      begin(client, dialled)
+      void join(client, dialled, head, limits)
     },
     close() {
       for (const client of clients) client.destroy()
@@ -92,51 +94,24 @@ export function createTunnels({
   }
 }
 
-const dial = ({ host, port }: Target, resolve: Resolve): Socket =>
-  connect({
-    host,
-    port,
-    allowHalfOpen: true,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: 60_000,
-    lookup: guardedLookup(
-      (address) => kindOf(address) === 'public',
-      resolve,
-      'list the address itself if it is meant',
-    ),
-  })
-
 /** Connects both sides once the upstream is open. A function that has closed by then closes it. */
-function join(
+async function join(
   client: Duplex,
-  upstream: Socket,
+  dialled: Dialled,
   head: Buffer,
   { openMs, idleMs, probeMs }: typeof tunnelLimits,
-): void {
-  let failure: { readonly code: string; readonly why: string } | undefined
-  const giveUp = safely('tunnel.late', () => {
-    failure = { code: 'ETIMEDOUT', why: `it was not connected within ${openMs / 1000} s` }
-    upstream.destroy()
-  })
-  const late = setTimeout(giveUp, openMs)
+): Promise<void> {
   const abandon = safely('tunnel.abandon', () => {
-    clearTimeout(late)
-    upstream.destroy()
+    dialled.cancel()
     client.destroy()
   })
-  const onError = safely('tunnel.error', (cause: Error) => {
-    const isRefused = cause instanceof AddressRefusedError
-    failure ??= { code: isRefused ? 'EACCES' : codeOf(cause), why: isRefused ? cause.message : '' }
-  })
-  const onClose = safely('tunnel.failed', () => {
-    clearTimeout(late)
-    if (!client.destroyed) refuse(client, failure?.code ?? 'ECONNRESET', failure?.why ?? '')
-  })
-  const start = () => {
-    clearTimeout(late)
-    upstream.off('error', onError)
-    upstream.off('close', onClose)
+  client.on('end', abandon)
+  client.on('close', abandon)
+  // Notices that the function has closed; reads no more than one buffer.
+  client.read(0)
+  try {
+    const upstream = await openWithin(dialled, openMs)
+    if (client.destroyed) return void upstream.destroy()
     client.off('end', abandon)
     client.off('close', abandon)
     upstream.setTimeout(
@@ -145,16 +120,44 @@ function join(
     )
     client.write('HTTP/1.1 200 Connection established\r\n\r\n', 'latin1')
     relay(client, upstream, probeMs)
+    // One through a proxy waits for its reader.
+    upstream.resume()
     if (head.length > 0) client.unshift(head)
     client.resume()
+  } catch (cause) {
+    refuseFor(client, cause as NodeJS.ErrnoException)
   }
-  upstream.on('error', onError)
-  upstream.on('close', onClose)
-  upstream.on('connect', safely('tunnel.connect', start, abandon))
-  client.on('end', abandon)
-  client.on('close', abandon)
-  // Notices that the function has closed; reads no more than one buffer.
-  client.read(0)
+}
+
+/** @throws Error `ETIMEDOUT` after so many milliseconds; the connection is closed then, whenever it is open */
+async function openWithin({ opened, cancel }: Dialled, ms: number): Promise<Socket> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    safely('tunnel.late', () => {
+      const why = `it was not connected within ${ms / 1000} s`
+      late.reject(Object.assign(new Error(why), { code: 'ETIMEDOUT', isOurs: true }))
+    }),
+    ms,
+  )
+  try {
+    return await Promise.race([opened, late.promise])
+  } catch (cause) {
+    opened.then(
+      (socket) => socket.destroy(),
+      () => undefined,
+    )
+    cancel()
+    throw cause
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Sentences that are for the function: those of this runtime, and of a proxy. */
+function refuseFor(client: Duplex, cause: NodeJS.ErrnoException & { readonly isOurs?: boolean }): void {
+  if (cause instanceof AddressRefusedError) refuse(client, 'EACCES', cause.message)
+  else if (cause.name === 'NetworkFailure') refuse(client, codeOf(cause), cause.message)
+  else refuse(client, codeOf(cause), cause.isOurs ? cause.message : '')
 }
 
 const idleError = (): Error => Object.assign(new Error('no data'), { code: 'ETIMEDOUT' })
