@@ -66,7 +66,8 @@ export const common = {
     hookTimeout: testLimitMs,
     // Its defaults are one second, which is too short on a machine with other work, and 50 ms, which most states do not need.
     expect: { poll: { timeout: stepLimitMs, interval: 10 } },
-    maxWorkers: 2,
+    // They wait for about a third of their time.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
   },
 }

@@ -13,15 +13,15 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc')
 const folderOf = (library) => join(root, 'packages', library)
 const stamp = join(root, 'node_modules', '.selvedge-libraries')
 
-/** Times of everything that goes into the libraries. A file that is gone counts as well. */
+/** Times of everything that goes into the libraries, by relative path: a copy of the project is as fresh. A file that is gone counts as well. */
 function sources() {
   const files = Object.keys(libraries).flatMap((library) =>
     readdirSync(folderOf(library), { recursive: true })
       .filter((name) => !/(^|\/)(dist|node_modules)(\/|$)/.test(name))
-      .map((name) => join(folderOf(library), name)),
+      .map((name) => join('packages', library, name)),
   )
-  const all = [...files, join(root, 'tsconfig.base.json'), join(root, 'package-lock.json')]
-  return all.map((path) => `${path} ${statSync(path).mtimeMs}`).join('\n')
+  const all = [...files, 'tsconfig.base.json', 'package-lock.json']
+  return all.map((path) => `${path} ${statSync(join(root, path)).mtimeMs}`).join('\n')
 }
 
 function compile(library, config) {
