@@ -217,8 +217,16 @@ export const libraries: Bounds = {
   'packages/client/src/node/network/authorities.ts': {
     'openAuthorities.used': own('the certificates of a file of the operator, of 1 MiB at most'),
   },
+  'packages/client/src/node/network/contexts.ts': {
+    'openContexts.made': own('one for each file of the settings: `client-certificates.ts: maxEntries`'),
+  },
+  'packages/client/src/node/network/open-tunnel.ts': {
+    'openTunnel.socket': passing(
+      '`socket.unshift(answer.extra)` once: what came in one packet with the answer',
+    ),
+  },
   'packages/client/src/node/network/network.ts': {
-    'createNetwork.agents': own('one for each use, protocol and proxy of the settings: at most eight'),
+    'createNetwork.agents': own('one for each use, protocol and proxy of the settings: at most twelve'),
   },
   'packages/client/src/node/node-fetch.ts': {
     'readAll.chunks': passing('`size > maxAnswerBytes`'),

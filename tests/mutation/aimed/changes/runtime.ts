@@ -85,9 +85,9 @@ export const runtimeChanges: readonly Change[] = [
     tests: [`${gateway}/tunnels/target.test.ts`],
   },
   {
-    file: `${gateway}/tunnels/tunnels.ts`,
-    from: "(address) => kindOf(address) === 'public'",
-    to: '() => true',
+    file: `${gateway}/tunnels/dial.ts`,
+    from: "kindOf(address) === 'public'",
+    to: 'true',
     breaks: 'a name that leads to a private address is not connected to for a function',
     tests: [`${gateway}/tunnels/tunnels.test.ts`],
   },

@@ -96,7 +96,7 @@ describe('with certificates', needs('openssl'), () => {
     return { port: (https.address() as AddressInfo).port, seen }
   }
 
-  /** OpenSSL's own server, which says why it refuses a certificate: that of Node.js ends the connection. @returns its port */
+  /** OpenSSL's own server, with the reason why it refuses a certificate: that of Node.js ends the connection. @returns its port */
   async function serveOpenssl(version: string): Promise<number> {
     const files = ['-cert', write('server.crt', server.cert), '-key', write('server.key', server.key)]
     const wanted = ['-CAfile', company.path, '-Verify', '1', '-verify_return_error']
@@ -108,7 +108,7 @@ describe('with certificates', needs('openssl'), () => {
       const port = /ACCEPT 127\.0\.0\.1:(\d+)/.exec(output)?.[1]
       if (port !== undefined) return Number(port)
     }
-    throw new Error(`openssl ended: ${output}`)
+    throw new Error(`openssl stopped: ${output}`)
   }
 
   const here: LookupFunction = (_, options, callback) =>
@@ -164,7 +164,7 @@ describe('with certificates', needs('openssl'), () => {
     ['TLSv1.2', 'may want', 'SSL/TLS_ALERT_HANDSHAKE_FAILURE'],
     ['TLSv1.3', 'wants', 'TLSV13_ALERT_CERTIFICATE_REQUIRED'],
   ] as const)(
-    '%s: a server that gets none is an error that names the setting',
+    '%s: a server that gets no certificate is an error that names the setting',
     async (maxVersion, wants, alert) => {
       const { port } = await serve({ maxVersion })
       const failed = get(withEntries(), `https://service.example:${port}`)

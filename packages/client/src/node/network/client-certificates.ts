@@ -79,7 +79,7 @@ function readFor(path: string, host: string): string {
   }
 }
 
-/** Of the first certificate; undefined: it is damaged, which OpenSSL says when it is used. */
+/** Of the first certificate; undefined: it is damaged, which OpenSSL reports when it is used. */
 function validUntil(pem: string): string | undefined {
   try {
     return new X509Certificate(pem).validTo
@@ -96,7 +96,7 @@ const handshakeAlert = /ALERT_HANDSHAKE_FAILURE$/
 
 /**
  * @param shown path of the file that was shown
- * @returns why a server ended the connection, if that was about the certificate of its client
+ * @returns why a server closed the connection, if that was about the certificate of its client
  */
 export function clientCertificateProblem(
   cause: Error,

@@ -7,7 +7,7 @@ import { NetworkFailure, shownText } from './network-failure.ts'
 export interface ServerContext {
   /** For `tls.connect`; undefined: the authorities of Node, and no certificate. */
   readonly context: SecureContext | undefined
-  /** Path of the certificate that is shown; undefined: none is. */
+  /** Path of the certificate that is shown; undefined: no certificate is shown. */
   readonly shown?: string
 }
 

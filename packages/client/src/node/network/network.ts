@@ -120,21 +120,16 @@ export function createNetwork(options: NetworkOptions = {}): Network {
       if (!isSecure) return below as Socket
       const { servername, lookup, rejectUnauthorized } = target
       const to = { host: String(target.host), port: Number(target.port) }
-      const open = async () => {
-        try {
-          return await openTls({
-            ...to,
-            ...contextFor(to.host, to.port, use !== 'foreign'),
-            ...(servername && { servername }),
-            acceptsAny: rejectUnauthorized === false,
-            ...(below ? { socket: below, through: server.url.origin } : lookup && { lookup }),
-          })
-        } catch (cause) {
-          below?.destroy()
-          throw cause
-        }
-      }
-      return notes.about(`${to.host}:${to.port}`, () => use === 'service', open())
+      const opening = openOver(below, async () =>
+        openTls({
+          ...to,
+          ...contextFor(to.host, to.port, use !== 'foreign'),
+          ...(servername && { servername }),
+          acceptsAny: rejectUnauthorized === false,
+          ...(below ? { socket: below, through: server.url.origin } : lookup && { lookup }),
+        }),
+      )
+      return notes.about(`${to.host}:${to.port}`, () => use === 'service', opening)
     }
   }
 
@@ -157,14 +152,26 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     agentFor,
     isProxied: (url) => proxyFor(new URL(url)) !== undefined,
     tunnelTo(target) {
-      const { host, port } = target
-      const server = proxyFor(new URL(`https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`))
+      const server = proxyFor(urlOf(target))
       return server && tunnel(server, { ...target, isTcp: true }, 'foreign')
     },
     status: () => ({
       proxy: proxyFor(new URL('https://host.invalid'))?.url.origin,
       problem: notes.problem() ?? authorities.problem(),
     }),
+  }
+}
+
+const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): URL =>
+  new URL(`https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`)
+
+/** Opens a connection over another one, which is closed if that fails. */
+async function openOver(below: Socket | undefined, open: () => Promise<Socket>): Promise<Socket> {
+  try {
+    return await open()
+  } catch (cause) {
+    below?.destroy()
+    throw cause
   }
 }
 

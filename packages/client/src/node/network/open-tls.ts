@@ -66,7 +66,8 @@ export function openTls(target: TlsTarget): Promise<TLSSocket> {
     // Stays: an error of a connection that was refused or is given up has no other listener. It comes before those of its users.
     socket.on('error', (cause) => {
       const problem = clientCertificateProblem(cause, `${host}:${port}`, target.shown)
-      if (problem) Object.assign(cause, { code: problem.code, message: problem.message })
+      if (problem) cause.message = problem.message
+      if (problem) (cause as NodeJS.ErrnoException).code = problem.code
       refuse(problem ?? cause)
     })
     socket.once('close', () => {

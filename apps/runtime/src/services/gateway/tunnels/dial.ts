@@ -2,6 +2,7 @@
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import { guardedLookup, kindOf, type Resolve } from '@selvedge/service-kit/addresses'
 import type { Network } from '@selvedge/service-kit/network'
+import { safely } from '@selvedge/service-kit/safely'
 import type { Target } from './target.ts'
 
 /** A connection that is being opened. */
@@ -39,7 +40,8 @@ function directly(target: Target & { readonly lookup: LookupFunction }): Dialled
     socket.once('connect', () => resolve(socket))
     // Stays: a connection that is given up has no other listener.
     socket.on('error', reject)
-    socket.once('close', () => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' })))
+    const onClose = () => reject(Object.assign(new Error('it was closed'), { code: 'ECONNRESET' }))
+    socket.once('close', safely('tunnel.closed', onClose))
   })
   return { opened, cancel: () => void socket.destroy() }
 }

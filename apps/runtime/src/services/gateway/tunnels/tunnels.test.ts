@@ -388,7 +388,7 @@ describe('through a proxy', () => {
     const host = await outside((socket) => socket.resume())
     await serve({ outbound: ['db.example:5432', host], network, resolve, limits })
     expect((await open('db.example:5432')).answer).toContain('X-Selvedge-Error: ETIMEDOUT')
-    // Its place is free when the attempt has ended.
+    // Its place is free when the attempt is over.
     expect((await open(host)).answer).toContain('EMFILE')
     for (const close of closing.splice(0, 1)) close()
   })

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { AddressRefusedError, type Resolve, resolveName } from '@selvedge/service-kit/addresses'
 import type { Network } from '@selvedge/service-kit/network'
-import { safely } from '@selvedge/service-kit/safely'
+import { inBackground, safely } from '@selvedge/service-kit/safely'
 import { createWorkCount } from '@selvedge/service-kit/work'
 import { type Dialled, dial } from './dial.ts'
 import { codeOf, relay } from './relay.ts'
@@ -60,14 +60,18 @@ export function createTunnels({
   function begin(client: Duplex, { opened }: Dialled): void {
     const end = count.begin()
     clients.add(client)
-    const onClose = safely('tunnel.end', () => void clients.delete(client))
-    const closed = new Promise<void>((resolve) => client.once('close', () => resolve()))
+    let isOpen = true
+    const onClose = safely('tunnel.end', () => {
+      if (client.destroyed) clients.delete(client)
+      if (client.destroyed && !isOpen) end()
+    })
+    const onUpstreamClose = safely('tunnel.upstream-end', () => {
+      isOpen = false
+      onClose()
+    })
     client.once('close', onClose)
-    const upstreamClosed = opened.then(
-      (socket) => new Promise<void>((resolve) => socket.once('close', () => resolve())),
-      () => undefined,
-    )
-    void Promise.all([closed, upstreamClosed]).then(end)
+    const opening = opened.then((socket) => socket.once('close', onUpstreamClose), onUpstreamClose)
+    inBackground('tunnel.begin', opening)
   }
 
   return {
@@ -86,7 +90,7 @@ export function createTunnels({
       }
       const dialled = dial(target, { network, resolve })
       begin(client, dialled)
-      void join(client, dialled, head, limits)
+      inBackground('tunnel.join', join(client, dialled, head, limits))
     },
     close() {
       for (const client of clients) client.destroy()
