@@ -6,7 +6,7 @@ import { ConfigError } from '../config/load.ts'
 /** What parts that send requests need. */
 export interface Outbound {
   /**
-   * For `agent` of a request to a URL; undefined: Node's own, directly and without TLS.
+   * For `agent` of a request to a URL; undefined: Node's own, for a URL of this machine without TLS.
    *
    * @param use `foreign`: a server that a user named, so nothing of it is shown to the operator, and no certificate to it. `registry`:
    *   the same, but it may have a certificate in the settings
@@ -27,7 +27,17 @@ export interface Network extends Outbound {
     readonly port: number
     readonly lookup: LookupFunction
   }): Promise<Socket> | undefined
+  /** The same network for connections that are counted for something, such as `images`. Without a purpose they are counted as `other`. */
+  for(purpose: string): Network
+  /** Since the start, for each purpose. Connections to this machine are not counted. */
+  usage(): Readonly<Record<string, Usage>>
   status(): NetworkStatus
+}
+
+/** Bytes that TCP carried, with TLS and without the headers of packets. */
+export interface Usage {
+  readonly sentBytes: number
+  readonly receivedBytes: number
 }
 
 export interface NetworkStatus {

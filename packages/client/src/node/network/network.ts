@@ -6,10 +6,13 @@ import { openContexts } from './contexts.ts'
 import { hostOf, portOf } from './host-of.ts'
 import { judgeName } from './judge-name.ts'
 import { NetworkFailure } from './network-failure.ts'
+import { isLocal } from './no-proxy.ts'
+import { openTcp } from './open-tcp.ts'
 import { openTls } from './open-tls.ts'
 import { openTunnel } from './open-tunnel.ts'
 import { type ProxyServer, readProxySettings } from './proxy-settings.ts'
 import { readSmallFile } from './small-file.ts'
+import { createUsageCount, type Usage } from './usage.ts'
 
 /**
  * `service`: a service that the operator configured. Connections are reused, and a failure is shown in {@link Network.status}.
@@ -43,7 +46,7 @@ export interface NetworkStatus {
 }
 
 export interface Network {
-  /** For `agent` of a request to a URL; undefined: Node's own, directly and without TLS. */
+  /** For `agent` of a request to a URL; undefined: Node's own, for a URL of this machine without TLS. */
   agentFor(url: URL | string, use: Use): Agent | undefined
   /** Whether a URL is reached through a proxy, which resolves its name. */
   isProxied(url: URL | string): boolean
@@ -59,6 +62,10 @@ export interface Network {
     readonly port: number
     readonly lookup: LookupFunction
   }): Promise<Socket> | undefined
+  /** The same network for connections that are counted for something, such as `images`. Without a purpose they are counted as `other`. */
+  for(purpose: string): Network
+  /** Bytes since the start, for each purpose: what TCP carries, with TLS. Connections to this machine are not counted. */
+  usage(): Readonly<Record<string, Usage>>
   status(): NetworkStatus
 }
 
@@ -75,6 +82,19 @@ interface Target {
 }
 
 type Open = (target: Target) => Promise<Socket>
+
+/** How connections of an agent are opened. */
+interface Way {
+  /** Undefined: directly. */
+  readonly server: ProxyServer | undefined
+  readonly isSecure: boolean
+  readonly use: Use
+  /** Gets each connection that is open. */
+  readonly follow: (socket: Socket) => void
+}
+
+/** Milliseconds until a direct connection must be open. */
+const tcpTimeoutMs = 15_000
 
 /**
  * @throws NetworkSettingError for a setting that cannot be used
@@ -94,6 +114,7 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   const { authorities, contextFor } = openContexts({ caFile, clientCertificates })
   const agents = new Map<string, Agent>()
   const notes = createNotes()
+  const usage = createUsageCount()
 
   async function tunnel(
     { url, credentials }: ProxyServer,
@@ -114,52 +135,68 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   }
 
   /** A connection for requests to URLs of one protocol. */
-  function openerOf(server: ProxyServer | undefined, isSecure: boolean, use: Use): Open {
+  function openerOf({ server, isSecure, use, follow }: Way): Open {
     return async (target) => {
-      const below = server && (await tunnel(server, target, use))
-      if (!isSecure) return below as Socket
       const { servername, lookup, rejectUnauthorized } = target
       const to = { host: String(target.host), port: Number(target.port) }
-      const opening = openOver(below, async () =>
+      const open = server
+        ? tunnel(server, target, use)
+        : openTcp({ ...to, ...(lookup && { lookup }) }, tcpTimeoutMs)
+      const socket = await open
+      follow(socket)
+      if (!isSecure) return socket
+      const opening = openOver(socket, async () =>
         openTls({
-          ...to,
+          ...{ ...to, socket, acceptsAny: rejectUnauthorized === false },
           ...contextFor(to.host, to.port, use !== 'foreign'),
           ...(servername && { servername }),
-          acceptsAny: rejectUnauthorized === false,
-          ...(below ? { socket: below, through: server.url.origin } : lookup && { lookup }),
+          ...(server && { through: server.url.origin }),
         }),
       )
       return notes.about(`${to.host}:${to.port}`, () => use === 'service', opening)
     }
   }
 
-  function agentFor(given: URL | string, use: Use): Agent | undefined {
+  function agentFor(given: URL | string, use: Use, purpose: string): Agent | undefined {
     const url = typeof given === 'string' ? new URL(given) : given
     const server = proxyFor(url)
     const isSecure = url.protocol === 'https:'
-    if (!server && !isSecure) return undefined
-    const key = `${use} ${url.protocol} ${server?.url.origin ?? ''}`
+    const isOwn = isLocal(url)
+    if (!server && !isSecure && isOwn) return undefined
+    const key = `${purpose} ${use} ${url.protocol} ${isOwn} ${server?.url.origin ?? ''}`
     const known = agents.get(key)
     if (known) return known
     // A proxy closes connections that wait. A request is never sent on one that it may be closing.
     const settings = { keepAlive: use === 'service' && !server }
-    const agent = createAgent(settings, isSecure, openerOf(server, isSecure, use))
+    const follow = (socket: Socket) => {
+      if (!isOwn) usage.follow(purpose, socket)
+    }
+    const agent = createAgent(settings, isSecure, openerOf({ server, isSecure, use, follow }))
     agents.set(key, agent)
     return agent
   }
 
-  return {
-    agentFor,
+  const forPurpose = (purpose: string): Network => ({
+    agentFor: (url, use) => agentFor(url, use, purpose),
     isProxied: (url) => proxyFor(new URL(url)) !== undefined,
     tunnelTo(target) {
       const server = proxyFor(urlOf(target))
-      return server && tunnel(server, { ...target, isTcp: true }, 'foreign')
+      return (
+        server &&
+        tunnel(server, { ...target, isTcp: true }, 'foreign').then((socket) => {
+          usage.follow(purpose, socket)
+          return socket
+        })
+      )
     },
+    for: forPurpose,
+    usage: usage.read,
     status: () => ({
       proxy: proxyFor(new URL('https://host.invalid'))?.url.origin,
       problem: notes.problem() ?? authorities.problem(),
     }),
-  }
+  })
+  return forPurpose('other')
 }
 
 const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): URL =>

@@ -1,5 +1,5 @@
-/** TLS to a server, and why its certificate is refused: with names and dates, not only with a code of OpenSSL. */
-import { isIP, type LookupFunction, type Socket } from 'node:net'
+/** TLS on a connection to a server, and why its certificate is refused: with names and dates, not only with a code of OpenSSL. */
+import { isIP, type Socket } from 'node:net'
 import type { DetailedPeerCertificate, SecureContext, TLSSocket } from 'node:tls'
 import { clientCertificateProblem } from './client-certificates.ts'
 import { NetworkFailure, shownText } from './network-failure.ts'
@@ -14,13 +14,12 @@ interface TlsTarget {
   /** Name or address, without brackets. */
   readonly host: string
   readonly port: number
-  /** A connection that leads to the server already. After a failure the caller closes it. */
-  readonly socket?: Socket
+  /** A connection that leads to the server. After a failure it is closed. */
+  readonly socket: Socket
   /** Name that the certificate must have. Default: the host. */
   readonly servername?: string
   /** Whether its certificate is not verified, because the operator said so of this server. */
   readonly acceptsAny?: boolean
-  readonly lookup?: LookupFunction
   /** Undefined: the authorities of Node. */
   readonly context: SecureContext | undefined
   /** File of the certificate that the context shows, for errors. */
@@ -41,15 +40,13 @@ interface TlsTarget {
  * @throws NetworkFailure `certificate_…`, `client_certificate`; Error of the connection
  */
 export function openTls(target: TlsTarget): Promise<TLSSocket> {
-  const { host, port, socket: below, lookup, context, timeoutMs = tlsTimeoutMs } = target
+  const { host, port, socket: below, context, timeoutMs = tlsTimeoutMs } = target
   const { allowHalfOpen = false } = target
   const servername = target.servername ?? host
   return new Promise((resolve, reject) => {
     const socket = tls().connect({
-      ...{ host, port, allowHalfOpen, ALPNProtocols: ['http/1.1'] },
+      ...{ socket: below, host, port, allowHalfOpen, ALPNProtocols: ['http/1.1'] },
       servername: isIP(servername) === 0 ? servername : '',
-      ...(below && { socket: below }),
-      ...(lookup && { lookup }),
       ...(context && { secureContext: context }),
       // It is refused below, where its names and dates are known. Nothing is written before.
       rejectUnauthorized: false,
@@ -57,6 +54,7 @@ export function openTls(target: TlsTarget): Promise<TLSSocket> {
     const refuse = (cause: Error) => {
       clearTimeout(late)
       socket.destroy()
+      below.destroy()
       reject(cause)
     }
     const late = setTimeout(() => {
