@@ -143,6 +143,7 @@ describe('the OpenRPC document', () => {
         "getSecrets",
         "removeSecret",
         "getEngines",
+        "getNetworkUse",
         "subscribe",
         "unsubscribe",
         "rpc.discover",

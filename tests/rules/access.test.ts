@@ -8,7 +8,7 @@ import { consoleMethods } from '@selvedge/protocol/console'
 import { expect, it } from 'vitest'
 
 const device = {
-  anyone: ['getMe', 'getEdgeIdToken', 'verifyEdgeHmacCode', 'getEngines', 'rpc.discover'],
+  anyone: ['getMe', 'getEdgeIdToken', 'verifyEdgeHmacCode', 'getEngines', 'getNetworkUse', 'rpc.discover'],
   'a token of this node, edge:account:associate': ['associateAccount'],
   'a token of the account, edge:account:unassociate': ['unassociateAccount'],
   'a token of the account': [

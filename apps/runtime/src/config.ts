@@ -11,6 +11,8 @@ import {
   readPortRule,
 } from '@selvedge/protocol'
 import { type ConfigOf, daemonOptions, option } from '@selvedge/service-kit/config'
+import { readWindow } from './device/metering/allowance.ts'
+import { meteredSettings } from './device/metering/metered-link.ts'
 import { isRegistryHost, readMirrorRule } from './services/images/registry/mirrors.ts'
 
 export const runtimeOptions = {
@@ -175,6 +177,24 @@ export const runtimeOptions = {
     (text) => !text.includes('/') && readIpv4Range(text) !== undefined,
     'IPv4 addresses, each with an optional port, such as 9.9.9.9 or 127.0.0.1:5353',
     'Name servers that answer for OCI containers with a way out. Empty: those of the device.',
+  ),
+  'network.metered': option.choice(
+    meteredSettings,
+    'auto',
+    'Whether the link of this device costs by its bytes. Then downloads of images wait, unless they are deployed with "now", and reports of receivers are coarser. "auto": as NetworkManager has it; without it, a modem is metered.',
+  ),
+  'network.downloadTimes': option.rules(
+    (text) => readWindow(text) !== undefined,
+    'times of the day such as 01:00-05:00',
+    'Times of the day in which images are downloaded on a metered link, too, in the time zone of the device. Empty: at no time.',
+  ),
+  'network.dayBudget': option.bytes(
+    0,
+    'Bytes that may be sent and received on a day before downloads of images wait for the next one. 0: no limit.',
+  ),
+  'network.monthBudget': option.bytes(
+    0,
+    'Bytes that may be sent and received in a calendar month before downloads of images wait for the next one. 0: no limit.',
   ),
   ...daemonOptions,
 } as const

@@ -3,10 +3,11 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '@selvedge/service-kit/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { layoutFiles, tarOf } from '../../harness/archives.ts'
 import { makeAuthority } from '../../harness/authority.ts'
 import { findProgram, needs } from '../../harness/installed.ts'
+import { stepLimitMs } from '../../harness/limits.ts'
 import { temporaryFolder } from '../../harness/processes.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 
@@ -58,7 +59,7 @@ describe('a registry that wants a certificate', needs('docker-registry', 'skopeo
         return false
       }
     }
-    await expect.poll(isStored).toBe(true)
+    await vi.waitUntil(isStored, { timeout: stepLimitMs, interval: 100 })
     const pem = write('device.pem', device.cert + device.key)
     services = await startServices({
       args: [`--network.caFile=${authority.path}`, `--network.clientCertificates=${host}=${pem}`],

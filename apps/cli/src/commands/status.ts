@@ -2,6 +2,7 @@ import { describeNotice } from '@selvedge/protocol'
 import { command } from '../command.ts'
 import { checkService, type ServiceCheck } from '../context/check-service.ts'
 import { readBearer } from '../context/person.ts'
+import { describeUse, networkUse } from '../output/network-use.ts'
 
 type Remote = { reachable: boolean | null; since: string | null; lastError?: string | undefined }
 
@@ -54,7 +55,8 @@ export const status = command({
     const { runtime, signIns, selection } = context
     const { nodeId, accountId, name, version, time, network, revocations, offline, notices } =
       await runtime.getMe()
-    const [identity, discovery] = await Promise.all([
+    const [use, identity, discovery] = await Promise.all([
+      networkUse(context),
       checkService(context, 'identity'),
       checkService(context, 'discovery'),
     ])
@@ -77,9 +79,10 @@ export const status = command({
           }
         : null,
       context: selection().context?.name ?? null,
+      networkUse: use,
     }
   },
-  human: ({ runtime, services, login, context }) =>
+  human: ({ runtime, services, login, context, networkUse: use }) =>
     [
       ...(context === null ? [] : [`context    ${context}`]),
       `runtime    ${runtime.version} on ${runtime.name}, node ${runtime.nodeId}`,
@@ -88,6 +91,7 @@ export const status = command({
       `identity   from the runtime: ${describe(runtime.network.identity)}; from here: ${describeCheck(services.identity)}`,
       `discovery  from the runtime: ${describe(runtime.network.discovery)}; from here: ${describeCheck(services.discovery)}`,
       ...(runtime.network.proxy === undefined ? [] : [`proxy      ${runtime.network.proxy}`]),
+      ...(use === null ? [] : describeUse(use).map((line) => `network    ${line}`)),
       `revoked    ${describeList(runtime.revocations)}`,
       `login      ${login ? `${login.email ?? 'a person'} at ${login.identityUrl}, as ${login.clientId}` : 'none; "selvedge login" signs in'}`,
       ...runtime.leases.map((lease) => `lease      ${describeLease(lease)}`),

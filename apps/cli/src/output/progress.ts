@@ -7,7 +7,7 @@ type Pull = TopicData<'pulls'>[number]
 const width = 30
 const intervalMs = 100
 
-const sizeOf = (bytes: number): string =>
+export const sizeOf = (bytes: number): string =>
   bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
 
 /** A bar with the share of a total in bytes. */

@@ -6,6 +6,7 @@ import { shareRun } from '@selvedge/service-kit/share'
 import type { Account } from '../device/account/account.ts'
 import type { EdgeTokens } from '../device/cloud/edge-tokens.ts'
 import type { Hmac } from '../device/hmac/hmac.ts'
+import type { Metering } from '../device/metering/metering.ts'
 import type { Gps } from '../location/gps/gps.ts'
 import type { Nodes } from '../location/nodes/nodes.ts'
 import type { LocationSharing } from '../location/nodes/sharing.ts'
@@ -30,6 +31,7 @@ export interface HandlerParts {
   readonly secrets: ServiceSecrets
   readonly schedules: Pick<Schedules, 'runNow'>
   readonly subscriptions: Subscriptions
+  readonly metering: Pick<Metering, 'described'>
   readonly describeEngines: () => Promise<ResultOf<Methods['getEngines']>>
   /** Removes all that an account has on the device, and the account itself, with `leave`. */
   readonly wipe: <T>(accountId: string, leave: () => Promise<T>) => Promise<T>
@@ -63,7 +65,7 @@ export function createHandlers(parts: HandlerParts): HandlersOf<Methods, Runtime
     getLocationTrack: ({ options }) => nodes.track(options),
     getEdgeHmacCode: (params) => hmac.create(params),
     verifyEdgeHmacCode: (params, _, context) => hmac.verify(params, context),
-    deployImage: ({ source, name }, caller) => images.deploy(caller, source, name),
+    deployImage: ({ source, name, now }, caller) => images.deploy(caller, source, { name, now }),
     getImages: (_, caller) => images.list(caller),
     removeImage: ({ id }, caller) => images.remove(caller, id),
     deployContainer: ({ spec }, caller) => containers.deploy(caller, spec),
@@ -84,6 +86,7 @@ export function createHandlers(parts: HandlerParts): HandlersOf<Methods, Runtime
     removeSecret: ({ name }, caller) => secrets.remove(caller, name),
     // Any caller may ask, and a batch holds a hundred calls.
     getEngines: shareRun(parts.describeEngines),
+    getNetworkUse: () => parts.metering.described(),
     subscribe: (params, caller, context) => subscriptions.subscribe(params, caller, context),
     unsubscribe: ({ subscription }, _, context) => subscriptions.unsubscribe(subscription, context),
     'rpc.discover': parts.document,

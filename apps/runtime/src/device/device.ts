@@ -25,6 +25,7 @@ import { type LeaseStore, openLeaseRecord } from './leases/lease-record.ts'
 import { createLeases, type Leases } from './leases/leases.ts'
 import { createLocalTokens, type LocalTokens } from './leases/local-tokens.ts'
 import type { Measures } from './measures.ts'
+import { type Metering, openMetering } from './metering/metering.ts'
 import { createNetworkNotice } from './node/network-notice.ts'
 import { type NodeKey, openNodeKey } from './node/node-key.ts'
 import { createNotices, type Notices } from './node/notices.ts'
@@ -54,6 +55,7 @@ interface Self {
   readonly measures: Measures
   /** How other machines are reached. */
   readonly network: Network
+  readonly metering: Metering
 }
 
 export interface Device extends Self {
@@ -100,7 +102,7 @@ export async function openDevice(
   ])
   showCrashes(self, alarms)
 
-  const fetch = tracedFetch('identity', createNodeFetch(machine))
+  const fetch = tracedFetch('identity', createNodeFetch({ network: machine.network.for('identity') }))
   const clientFor = (url: string, timeoutMs: number) => createIdentityClient({ url, fetch, timeoutMs })
   const presence = createPresence(config['listen.addresses'])
   const vitals = createVitals({ ...self, presence, isEnabled: config['telemetry.enabled'] })
@@ -146,6 +148,7 @@ export async function openDevice(
     leases,
     onAccountChange: (follow) => void followers.push(follow),
     start() {
+      self.metering.start()
       setTimeout(wake, contactAfterMs)
       lookForKeys = setInterval(wake, keysIntervalMs)
       callers.revocations.start()
@@ -157,7 +160,7 @@ export async function openDevice(
       await Promise.all([contact.stop(), callers.revocations.stop()])
       await Promise.all([tenants.stop(), leases.stop(), self.learned.stop()])
     },
-    close: async () => void (await Promise.all([self.state.close(), record.close()])),
+    close: async () => void (await Promise.all([self.state.close(), record.close(), self.metering.close()])),
   }
 }
 
@@ -188,8 +191,25 @@ async function openSelf(
     log,
     measures,
     network,
+    metering: await openOwnMetering(folder, config, { network, clock, log }),
   }
 }
+
+const openOwnMetering = (
+  folder: string,
+  config: RuntimeConfig,
+  { clock, ...parts }: Pick<Self, 'network' | 'clock' | 'log'>,
+): Promise<Metering> =>
+  openMetering(
+    folder,
+    config['network.metered'],
+    {
+      dayBytes: config['network.dayBudget'],
+      monthBytes: config['network.monthBudget'],
+      windows: config['network.downloadTimes'],
+    },
+    { ...parts, now: clock.now },
+  )
 
 const openOwnCallers = (
   config: RuntimeConfig,

@@ -7,6 +7,7 @@
 import { join } from 'node:path'
 import { createDiscoveryClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
+import type { SendingLimits } from '@selvedge/geo'
 import { inBackground } from '@selvedge/service-kit/safely'
 import { tracedFetch } from '@selvedge/service-kit/trace'
 import type { RuntimeConfig } from '../config.ts'
@@ -42,7 +43,7 @@ export async function openLocation(
 ): Promise<Location> {
   const { clock, presence, state, notices, signals, log } = device
   const url = config['discovery.url']
-  const fetch = tracedFetch('discovery', createNodeFetch(device))
+  const fetch = tracedFetch('discovery', createNodeFetch({ network: device.network.for('discovery') }))
   const client = createDiscoveryClient({ url, fetch, timeoutMs: discoveryTimeoutMs })
   const showNetwork = createNetworkNotice(device.network, notices)
   const onLink = () => {
@@ -61,7 +62,8 @@ export async function openLocation(
   const lastKnown = await openLastKnown(join(device.folder, 'nodes'), log)
   const { neighbours, heard } = linkLocal
   const nodes = createNodes({ ...device, client, session, lastKnown, neighbours, heard })
-  const limits = { maxError: config['gps.maxError'], maxIntervalMs: config['gps.maxInterval'] * 1000 }
+  const usual = { maxError: config['gps.maxError'], maxIntervalMs: config['gps.maxInterval'] * 1000 }
+  const limits = () => (device.metering.isScarce() ? coarser(usual) : usual)
   const gps = createGps({ state, clock, publisher, order, limits, onFix: () => signals.send('fixes') })
   device.onAccountChange(() => {
     session.restate()
@@ -87,6 +89,12 @@ export async function openLocation(
     },
   }
 }
+
+/** Limits of a link that costs by its bytes, or of which the budget is nearly used. */
+const coarser = ({ maxError, maxIntervalMs }: SendingLimits): SendingLimits => ({
+  maxError: maxError * 4,
+  maxIntervalMs: maxIntervalMs * 5,
+})
 
 function openLinkLocal(config: RuntimeConfig, device: Device): LinkLocalService {
   const { nodeId, name, state, clock, presence, log, notices } = device

@@ -44,7 +44,7 @@ export function createContainerHosts(parts: ContainerHostParts): ContainerParts[
         return openHostSocket(path, {
           identityToken,
           outbound: outboundOf(settings['MCM.OUTBOUND'], content.kind),
-          ...{ gateway, network },
+          ...{ gateway, network: network.for('functions') },
           api: openApi({ id, settings, instance: randomUUID(), countCall: limit.take }),
           limit,
           isOwnUrl: (asked) => isOwn(asked, url()),

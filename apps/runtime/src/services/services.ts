@@ -294,7 +294,7 @@ async function unavailableEngines({ value }: DeploymentStore, engines: Engines):
 
 const openOwnImages = (
   config: RuntimeConfig,
-  { folder, clock, log, state, signals, network }: Device,
+  { folder, clock, log, state, signals, network, metering }: Device,
   { store, blobs, engines }: { store: DeploymentStore; blobs: Blobs; engines: Engines },
 ): Promise<Images> =>
   openImages({
@@ -308,8 +308,9 @@ const openOwnImages = (
       authFile: config['images.registryAuth'],
       mirrors: config['images.mirrors'],
       insecure: config['images.insecure'],
-      outbound: network,
+      outbound: network.for('images'),
     },
+    allowance: metering,
     pullMs: config['images.pullTimeout'] * 1000,
     partialMs: config['images.partialAge'] * 1000,
     accountId: () => state.value.accountId,

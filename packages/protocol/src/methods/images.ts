@@ -28,6 +28,12 @@ export const deployImage = method({
       expectedImageName,
       'Name of the image on the device. Absent: what the archive has, else the name of its file.',
     ),
+    param(
+      'now',
+      z.boolean().optional(),
+      'true or false',
+      'Whether an image of a registry is downloaded at once. Without it, the download waits while the link of the device is metered or its budget is used (`network.metered`, `network.dayBudget`, `network.monthBudget`).',
+    ),
   ],
   result: imageRecord,
   reasons: [

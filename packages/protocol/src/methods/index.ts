@@ -18,6 +18,7 @@ import { getMe } from './get-me.ts'
 import { getGps, updateGps } from './gps.ts'
 import { getEdgeHmacCode, verifyEdgeHmacCode } from './hmac.ts'
 import { deployImage, getImages, removeImage } from './images.ts'
+import { getNetworkUse } from './network-use.ts'
 import {
   getLocationSharing,
   getLocationTrack,
@@ -63,6 +64,7 @@ export const methods = {
   getSecrets,
   removeSecret,
   getEngines,
+  getNetworkUse,
   subscribe,
   unsubscribe,
   'rpc.discover': discover,

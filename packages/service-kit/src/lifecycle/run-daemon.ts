@@ -122,7 +122,7 @@ async function measure(
   const running: RunningMetrics = startMetrics(parts, onRequest)
   if (endpoint !== '') {
     const { startOtlp } = await import('../otel/otlp.lazy.ts')
-    const own = startOtlp(endpoint, name, { ...running, log, outbound: network })
+    const own = startOtlp(endpoint, name, { ...running, log, outbound: network.for('telemetry') })
     otlp = own
     measureExport(running.metrics, own.dropped)
   }

@@ -6,5 +6,6 @@ export {
   type OpenNetwork,
   type Outbound,
   readNetwork,
+  type Usage,
 } from './network.ts'
 export { createOutboundFetch, type GetFetch } from './outbound-fetch.ts'

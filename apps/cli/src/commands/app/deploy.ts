@@ -96,7 +96,7 @@ async function findImages(
         'Deploy it first: selvedge image deploy <archive>',
         exitCodes.failed,
       )
-    const { name } = known ?? (await pullImage(context, edgeAccessToken, image, imageNameOf(image)))
+    const { name } = known ?? (await pullImage(context, edgeAccessToken, image, { name: imageNameOf(image) }))
     found.set(image, name)
   }
   return found

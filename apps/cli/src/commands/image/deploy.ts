@@ -19,13 +19,18 @@ export const imageDeploy = command({
       flags: '--name <name>',
       description: 'name of the image on the device; an image of that name is replaced',
     },
+    {
+      flags: '--now',
+      description: 'download at once, although the link is metered or its budget is used',
+    },
     ...accessTokenOptions,
   ],
   run: async (context, { args: [source = ''], options }) => {
     const kind = readSource(source)
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
     const name = typeof options.name === 'string' && options.name !== '' ? options.name : undefined
-    if (kind === 'reference') return pullImage(context, edgeAccessToken, source, name)
+    if (kind === 'reference')
+      return pullImage(context, edgeAccessToken, source, { name, now: options.now === true })
     if (kind === 'archive') return uploadArchive(context, edgeAccessToken, source, name)
     return (await uploadFolder(context, edgeAccessToken, source, name)).image
   },

@@ -10,7 +10,7 @@ export async function pullImage(
   context: Context,
   edgeAccessToken: string,
   source: string,
-  name?: string,
+  { name, now = false }: { readonly name?: string | undefined; readonly now?: boolean } = {},
 ): Promise<ImageRecord> {
   const { terminal, runtime } = context
   const done = new AbortController()
@@ -19,7 +19,11 @@ export async function pullImage(
     void followPull(context, edgeAccessToken, source, done.signal, (latest) => {
       shown = latest
     })
-  const pulled = runtime.deployImage({ edgeAccessToken, source, ...(name !== undefined && { name }) })
+  const pulled = runtime.deployImage({
+    ...{ edgeAccessToken, source },
+    ...(name !== undefined && { name }),
+    ...(now && { now }),
+  })
   return spinning(terminal, () => `${source} ${shown()}`.trim(), pulled).finally(() => done.abort())
 }
 

@@ -17,7 +17,7 @@ export interface Receivers {
     length: number,
     naming: Naming | Promise<Naming>,
   ): Promise<ImageRecord>
-  source(source: string, name: string | undefined): Promise<ImageRecord>
+  source(source: string, how: { readonly name?: string; readonly now?: boolean }): Promise<ImageRecord>
 }
 
 /**
@@ -40,8 +40,8 @@ export async function receiveImage(
     )
   if (archiveTypes.test(type)) return receivers.archive(uploadOf(request), length, naming)
   if (/^application\/json/i.test(type)) {
-    const { source, name = naming.given } = await readSource(request)
-    return receivers.source(source, name)
+    const { source, name = naming.given, now = false } = await readSource(request)
+    return receivers.source(source, { ...(name !== undefined && { name }), now })
   }
   throw new RpcError(
     'invalid_params',
@@ -75,7 +75,11 @@ export async function* uploadOf(request: IncomingMessage): AsyncGenerator<Uint8A
   }
 }
 
-const sourceBody = z.object({ source: z.string().min(1).max(4096), name: imageName.optional() })
+const sourceBody = z.object({
+  source: z.string().min(1).max(4096),
+  name: imageName.optional(),
+  now: z.boolean().optional(),
+})
 
 async function readSource(request: IncomingMessage): Promise<z.infer<typeof sourceBody>> {
   const read = sourceBody.safeParse(await readJsonBody(request, maxBody))

@@ -50,7 +50,7 @@ export function mcmRoutes({ images, containers, apps, clock }: McmParts): Routes
           { given, file: fileNameOf(request) },
           {
             archive: (content, length, naming) => images.receive(owner, content, length, naming),
-            source: (source, name) => images.deploy(owner, source, name),
+            source: (source, how) => images.deploy(owner, source, how),
           },
         )
       }),

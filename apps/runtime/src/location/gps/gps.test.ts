@@ -11,6 +11,7 @@ import { createGps, type Gps } from './gps.ts'
 let folder: string
 let state: StateStore
 let gps: Gps
+let limits: { maxError: number; maxIntervalMs: number }
 let sent: number[]
 const clock = createFakeClock()
 const start = clock.now()
@@ -23,6 +24,7 @@ beforeEach(async () => {
     initial: { ...initialState, accountId: 'a' },
   })
   sent = []
+  limits = { maxError: 50, maxIntervalMs: 120_000 }
   gps = createGps({
     onFix: () => undefined,
     state,
@@ -34,7 +36,7 @@ beforeEach(async () => {
       stop: async () => undefined,
     },
     order: [],
-    limits: { maxError: 50, maxIntervalMs: 120_000 },
+    limits: () => limits,
   })
 })
 afterEach(async () => {

@@ -21,7 +21,7 @@ export interface GpsParts {
   /** Positional order of updateGps, for its refusals. */
   readonly order: readonly string[]
   /** How wrong others may be about a device that is followed. */
-  readonly limits: SendingLimits
+  readonly limits: () => SendingLimits
   /** Called with each fix of a receiver; those that are stored change the state. */
   readonly onFix: () => void
 }
@@ -68,7 +68,7 @@ export function createGps({ state, clock, publisher, order, limits, onFix }: Gps
       onFix()
       const now = { longitude, latitude, speed, bearing, fixedAt: fix.fixedAt }
       // If nothing is stored, nothing was sent for this account, and what a former account sent does not count.
-      if (accountId === '' || !isWorthSending(kept ? sent : undefined, now, limits)) return
+      if (accountId === '' || !isWorthSending(kept ? sent : undefined, now, limits())) return
       const before = sent
       sent = now
       await store(fix, accountId).catch((cause) => {

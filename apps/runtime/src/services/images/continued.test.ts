@@ -180,7 +180,7 @@ it('a part that was changed on the disk never becomes an image', async () => {
 it('a pull that a stop interrupted continues by itself, and a deployment of the same image joins it', async () => {
   const { source, heard, hold } = await listen({ bytes: 300_000, times: 0 })
   hold(300_000)
-  const killed = (await start()).deploy(owner, source, 'named')
+  const killed = (await start()).deploy(owner, source, { name: 'named' })
   const isCut = () => partial().some((each) => sizeOf(each) === 300_000)
   await expect.poll(isCut).toBe(true)
   heard.length = 0
@@ -188,7 +188,7 @@ it('a pull that a stop interrupted continues by itself, and a deployment of the 
   hold(0)
   const images = await start()
   images.continuePulls()
-  expect(await images.deploy(owner, source, 'named')).toMatchObject({ name: 'named', kind: 'oci' })
+  expect(await images.deploy(owner, source, { name: 'named' })).toMatchObject({ name: 'named', kind: 'oci' })
   expect(heard.filter((each) => each.startsWith(short))).toEqual([`${short} bytes=300000-`])
   expect(heard).toHaveLength(2)
   server!.close()

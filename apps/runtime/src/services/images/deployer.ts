@@ -19,6 +19,7 @@ import { formRestMs, shares } from './limits.ts'
 import { within } from './paced.ts'
 import type { Partials } from './partials.ts'
 import type { Counted, Pulls } from './pulls.ts'
+import type { Allowance } from './registry/allowed.ts'
 import { createPlaces } from './registry/at-once.ts'
 import { pullImage } from './registry/registry.ts'
 import type { SourceOptions } from './registry/sources.ts'
@@ -37,11 +38,12 @@ export interface Deployer {
     naming: Naming | Promise<Naming>,
   ): Promise<ImageRecord>
   fromFile(owner: Owner, path: string, naming: Naming): Promise<ImageRecord>
-  /** @param around does the work, when the owner has a place for it */
+  /** @param isUrgent whether it uses the link at once, whatever that costs @param around does the work, when the owner has a place for it */
   fromRegistry(
     owner: Owner,
     source: string,
     naming: Naming,
+    isUrgent: boolean,
     around?: <T>(work: () => Promise<T>) => Promise<T>,
   ): Promise<ImageRecord>
 }
@@ -58,6 +60,8 @@ export interface DeployerParts {
   /** Maximum bytes of an archive, packed and unpacked. */
   readonly maxSize: number
   readonly registries: SourceOptions
+  /** When downloads may use the link; undefined: always. */
+  readonly allowance?: Allowance | undefined
   readonly guardFor: (owner: Owner) => DiskGuard
   /** Does work when no other change of the images is under way. */
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>
@@ -111,7 +115,13 @@ export function createDeployer(parts: DeployerParts): Deployer {
     return archives.run(owner, () => fromArchive(owner, createReadStream(path), found.size, naming))
   }
 
-  const fromRegistry: Deployer['fromRegistry'] = (owner, source, naming, around = (work) => work()) => {
+  const fromRegistry: Deployer['fromRegistry'] = (
+    owner,
+    source,
+    naming,
+    isUrgent,
+    around = (work) => work(),
+  ) => {
     const own = ownBlobs(store.value, owner)
     const mayReuse = (digest: string) => own.has(digest)
     const guard = guardFor(owner)
@@ -121,6 +131,7 @@ export function createDeployer(parts: DeployerParts): Deployer {
         const options = {
           ...{ ...counted, ...registries, places, maxSize, mayReuse },
           ...(partials && { partials }),
+          allowance: isUrgent ? undefined : parts.allowance,
         }
         const image = await admit(owner, await pullImage(blobs, source, options), naming, guard)
         downloads.note(keyOf(owner, image.name), counted.download())

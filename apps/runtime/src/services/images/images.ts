@@ -16,14 +16,15 @@ import { recordOf } from './image-record.ts'
 import { shares } from './limits.ts'
 import { openPartials } from './partials.ts'
 import { createPulls, type Pulls } from './pulls.ts'
+import type { Allowance } from './registry/allowed.ts'
 import type { SourceOptions } from './registry/sources.ts'
-import { openRegistryPulls } from './registry-pulls.ts'
+import { type DeployHow, openRegistryPulls } from './registry-pulls.ts'
 import { createStoredImages, type StoredImages, type StoredImagesParts } from './stored-images.ts'
 import { openUploads, type Uploads } from './uploads.ts'
 
 export interface Images {
   /** Deploys from a path on the device, an upload handle, or a registry; under a name that the caller gives. @throws RpcError */
-  deploy(owner: Owner, source: string, name?: string): Promise<ImageRecord>
+  deploy(owner: Owner, source: string, how?: DeployHow): Promise<ImageRecord>
   /**
    * Deploys an archive as it arrives.
    *
@@ -75,6 +76,8 @@ export interface ImageParts extends StoredImagesParts {
   /** Maximum bytes of an archive, packed and unpacked. */
   readonly maxSize: number
   readonly registries: SourceOptions
+  /** When downloads may use the link; undefined: always. */
+  readonly allowance?: Allowance
   /** Milliseconds for a download. */
   readonly pullMs?: number
   /** Milliseconds for which layers stay of which a part has arrived; 0: they are removed when their pull fails. */
@@ -130,7 +133,8 @@ export async function openImages(parts: ImageParts): Promise<Images> {
       return uploads.receive(owner, measured(guard.watch(arriving(content), length), createBudget(maxSize)))
     },
     uploads: inParts(uploads, maxSize, guardFor),
-    async deploy(owner, source, given) {
+    async deploy(owner, source, how = {}) {
+      const given = how.name
       if (source.startsWith('upload:')) {
         const usual = source.slice(7, 19)
         const image = await uploads.use(owner, source, given, (path, file = usual) =>
@@ -141,7 +145,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         throw new RpcError('not_found', `image ${image.id} was removed after its upload was deployed`)
       }
       if (isAbsolute(source)) return deployer.fromFile(owner, source, { given, file: source })
-      return registryPulls.pull(owner, source, given)
+      return registryPulls.pull(owner, source, how)
     },
     receive: async (owner, content, length = 0, naming = {}) =>
       deployer.fromStream(owner, content, length, naming),

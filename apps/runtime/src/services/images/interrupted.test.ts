@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
@@ -19,6 +20,7 @@ const pull = {
   owner: { account_id: 'a', client_id: 'c' },
   source: 'registry.example/app:1',
   name: 'app',
+  isUrgent: true,
   since: 1000,
 }
 
@@ -54,6 +56,15 @@ it('a pull that is complete or failed leaves nothing, and its outcome is that of
   expect(names()).toEqual([])
   await expect(during(pull, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
   expect(names()).toEqual([])
+})
+
+it('a note of an earlier version is of a pull that waits for the link', async () => {
+  const { isUrgent: _, ...earlier } = pull
+  const { owner, ...rest } = earlier
+  const text = JSON.stringify({ accountId: owner.account_id, clientId: owner.client_id, ...rest })
+  mkdirSync(place())
+  writeFileSync(join(place(), hash('sha256', text, 'hex')), text)
+  expect((await open()).left).toMatchObject([{ ...earlier, isUrgent: false }])
 })
 
 it('a pull works without a note if there is no room for one', async () => {

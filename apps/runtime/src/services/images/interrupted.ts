@@ -20,6 +20,8 @@ const document = z.strictObject({
   source: z.string(),
   /** Name that the caller gave the image. */
   name: z.string().nullable(),
+  /** Whether it does not wait for the link. Absent in files of earlier versions. */
+  isUrgent: z.boolean().optional(),
   /** Unix milliseconds. */
   since: z.number(),
 })
@@ -28,6 +30,8 @@ export interface InterruptedPull {
   readonly owner: Owner
   readonly source: string
   readonly name: string | undefined
+  /** Whether it uses the link at once. */
+  readonly isUrgent: boolean
   /** Unix milliseconds of its begin. */
   readonly since: number
   /** To be called when it is complete or given up. */
@@ -56,9 +60,16 @@ export async function openInterrupted(folder: string): Promise<InterruptedPulls>
       if (!found.isFile() || found.size > limits.bytes) return undefined
       const text = await readFile(path, 'utf8')
       if (nameOf(text) !== name) return undefined
-      const { accountId, clientId, source, name: given, since } = document.parse(JSON.parse(text))
+      const {
+        accountId,
+        clientId,
+        source,
+        name: given,
+        isUrgent = false,
+        since,
+      } = document.parse(JSON.parse(text))
       const owner = { account_id: accountId, client_id: clientId }
-      return { owner, source, name: given ?? undefined, since, forget: () => forget(path) }
+      return { owner, source, name: given ?? undefined, isUrgent, since, forget: () => forget(path) }
     } catch {
       return undefined
     }
@@ -74,9 +85,9 @@ export async function openInterrupted(folder: string): Promise<InterruptedPulls>
 
   return {
     left,
-    async during({ owner, source, name = null, since }, work) {
+    async during({ owner, source, name = null, isUrgent, since }, work) {
       const { account_id: accountId, client_id: clientId } = owner
-      const text = JSON.stringify({ accountId, clientId, source, name, since })
+      const text = JSON.stringify({ accountId, clientId, source, name, isUrgent, since })
       const path = join(folder, nameOf(text))
       await note(path, text).catch(() => undefined)
       try {

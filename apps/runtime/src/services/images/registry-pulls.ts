@@ -11,9 +11,16 @@ import { pullMs } from './limits.ts'
 import { real } from './registry/resumed.ts'
 import type { SourceOptions } from './registry/sources.ts'
 
+export interface DeployHow {
+  /** Name of the image on the device. */
+  readonly name?: string | undefined
+  /** Whether a download uses the link at once, although it is metered or its budget is used. */
+  readonly now?: boolean | undefined
+}
+
 interface RegistryPulls {
   /** Joins the same deployment, if it continues at present. @throws RpcError */
-  pull(owner: Owner, source: string, given: string | undefined): Promise<ImageRecord>
+  pull(owner: Owner, source: string, how: DeployHow): Promise<ImageRecord>
   /** To be called once. */
   continueAll(): void
 }
@@ -34,9 +41,9 @@ export async function openRegistryPulls(folder: string, parts: Parts): Promise<R
   const keyOfPull = (owner: Owner, source: string, given = '') => `${keyOf(owner, given)} ${source}`
 
   async function continueOne(each: InterruptedPull): Promise<void> {
-    const { owner, source, name } = each
+    const { owner, source, name, isUrgent } = each
     const key = keyOfPull(owner, source, name)
-    const attempt = shareRun(() => deployer.fromRegistry(owner, source, { given: name }))
+    const attempt = shareRun(() => deployer.fromRegistry(owner, source, { given: name }, isUrgent))
     continued.set(key, attempt)
     await continuePull(each, {
       attempt,
@@ -48,11 +55,12 @@ export async function openRegistryPulls(folder: string, parts: Parts): Promise<R
   }
 
   return {
-    async pull(owner, source, given) {
-      const present = continued.get(keyOfPull(owner, source, given))?.present()
-      if (present) return present
-      return deployer.fromRegistry(owner, source, { given }, (work) =>
-        interrupted.during({ owner, source, name: given, since: clock.now() }, work),
+    async pull(owner, source, { name, now: isUrgent = false }) {
+      const present = continued.get(keyOfPull(owner, source, name))?.present()
+      // One that waits for the link is not joined by a caller that wants it at once.
+      if (present && !isUrgent) return present
+      return deployer.fromRegistry(owner, source, { given: name }, isUrgent, (work) =>
+        interrupted.during({ owner, source, name, isUrgent, since: clock.now() }, work),
       )
     },
     continueAll() {

@@ -5,6 +5,7 @@ import type { Packed } from '../archive.ts'
 import type { Blobs, Draft } from '../blobs.ts'
 import { findManifest, imageLimits } from '../manifest.ts'
 import type { PartialLayers } from '../partials.ts'
+import { type Allowance, whileAllowed } from './allowed.ts'
 import { createPlaces, createTogether, type Places } from './at-once.ts'
 import { readText, unavailable } from './http-get.ts'
 import { readReference } from './reference.ts'
@@ -42,6 +43,8 @@ export interface PullOptions extends SourceOptions {
   readonly partials?: PartialLayers
   /** Called with the bytes of each layer that are on the disk already, and with a negative number if they were wrong. */
   readonly onFound?: (bytes: number) => void
+  /** Undefined: the pull uses the link at once. */
+  readonly allowance?: Allowance | undefined
   /** Whether stored content may be used in place of a download: the caller has deployed it before. */
   readonly mayReuse: (digest: string) => boolean
 }
@@ -51,7 +54,13 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   const reference = readReference(source)
   const waiting = shownWaiting(options)
   const expectTime = limitTime(waiting, options.pullMs)
-  const { base, get, during } = openSources(reference, options)
+  const { base, during, ...sources } = openSources(reference, options)
+  const get = whileAllowed(sources.get, {
+    ...options,
+    allowance: options.allowance,
+    expectTime,
+    now: Date.now,
+  })
   const repeated = createRepeater(base, expectTime, waiting)
 
   async function document(version: string, expected: string | undefined): Promise<string> {
