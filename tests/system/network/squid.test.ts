@@ -2,8 +2,7 @@
  * The flow of the README between two machines, of which one has no way out but a real squid: with a password, and with TLS that the proxy
  * ends with a certificate of the company.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,30 +10,17 @@ import { createRuntimeClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { makeAuthority } from '../../harness/authority.ts'
-import { createDeveloper, type Developer } from '../../harness/flow.ts'
+import { type CloudHost, spawnIn, startCloudHost } from '../../harness/cloud-host.ts'
+import type { Developer } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
 import { stepLimitMs } from '../../harness/limits.ts'
 import { makeNetworks, type Networks } from '../../harness/networks.ts'
 import { type Program, root, startProgram, temporaryFolder } from '../../harness/processes.ts'
 
 const addresses = { proxy: '10.77.1.1', cloud: '10.77.2.2' }
-/** Ports of TLS, and those of the services behind them. */
-const services = { 443: 8084, 8443: 8085 }
 const issuer = `https://${addresses.cloud}`
 /** Of the proxy: one passes TLS on, the other one ends it. */
 const ports = { passing: 3128, intercepting: 3129 }
-
-/** Ends TLS, and passes the connections on to the services of the same namespace. */
-const entrance = `
-const [cert, key] = process.argv.slice(1).map((path) => require('node:fs').readFileSync(path))
-for (const [port, service] of Object.entries(${JSON.stringify(services)}))
-  require('node:tls').createServer({ cert, key }, (client) => {
-    const upstream = require('node:net').connect(service, '127.0.0.1')
-    client.on('error', () => upstream.destroy())
-    upstream.on('error', () => client.destroy())
-    client.pipe(upstream).pipe(client)
-  }).listen(Number(port), '${addresses.cloud}', () => console.log(port))
-`
 
 /** Settings of squid. @param at path of a file of it @param authority path of the authority of the services */
 const settings = (at: (name: string) => string, authority: string) => `
@@ -67,19 +53,12 @@ shutdown_lifetime 0 seconds
 describe('behind squid', needs('networks', 'squid', 'openssl', 'curl'), () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let networks: Networks
+  let cloud: CloudHost
   let developer: Developer
   const programs: Program[] = []
   const children: ChildProcess[] = []
   const at = (name: string) => join(folder.path, name)
   const ofSquid = (name: string) => at(`squid/${name}`)
-
-  const runIn = (host: string, command: string, ...args: string[]): ChildProcess => {
-    const child = spawn('ip', ['netns', 'exec', networks.spaceOf(host), command, ...args], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    children.push(child)
-    return child
-  }
 
   beforeAll(async () => {
     folder = await temporaryFolder()
@@ -88,28 +67,15 @@ describe('behind squid', needs('networks', 'squid', 'openssl', 'curl'), () => {
       proxy: { inside: addresses.proxy, outside: '10.77.2.1' },
       cloud: { outside: addresses.cloud },
     })
-    const { cert, key } = makeAuthority(folder.path, 'public').issue(addresses.cloud)
-    writeFileSync(at('server.crt'), cert)
-    writeFileSync(at('server.key'), key)
-    await startSquid()
-    const tls = runIn('cloud', process.execPath, '-e', entrance, at('server.crt'), at('server.key'))
-    await once(tls.stdout!, 'data')
-    const start = async (name: 'identity' | 'discovery', ...args: string[]) => {
-      const env = { SELVEDGE_STATE: at(name) }
-      programs.push(
-        await startProgram(name, env, [...args, `--network.caFile=${at('public.pem')}`], {
-          space: networks.spaceOf('cloud'),
-        }),
-      )
-    }
-    await start('identity', `--issuer=${issuer}`, '--listen.port=8084')
-    await start('discovery', ...[`--identity.url=${issuer}`, `--url=${issuer}:8443`, '--listen.port=8085'])
-    developer = await createDeveloper(at('identity'))
+    cloud = await startCloudHost(networks.spaceOf('cloud'), addresses.cloud, folder.path)
+    developer = cloud.developer
     writeFileSync(at('developer'), developer.idToken, { mode: 0o600 })
+    await startSquid()
   })
   afterAll(async () => {
     for (const each of programs.toReversed()) await each.stop()
     for (const each of children) each.kill()
+    await cloud?.stop()
     networks?.remove()
     await folder?.remove()
   })
@@ -126,7 +92,7 @@ describe('behind squid', needs('networks', 'squid', 'openssl', 'curl'), () => {
     writeFileSync(ofSquid('squid.conf'), settings(ofSquid, ofSquid('public.pem')))
     await run('/usr/lib/squid/security_file_certgen', ['-c', '-s', ofSquid('certificates'), '-M', '4MB'])
     await run('chown', ['-R', 'proxy:', at('squid')])
-    runIn('proxy', '/usr/sbin/squid', '-N', '-f', ofSquid('squid.conf'))
+    children.push(spawnIn(networks.spaceOf('proxy'), '/usr/sbin/squid', '-N', '-f', ofSquid('squid.conf')))
     const log = () => (existsSync(ofSquid('cache.log')) ? readFileSync(ofSquid('cache.log'), 'utf8') : '')
     await vi.waitFor(() => expect(log()).toMatch(/Accepting .*3129/), { timeout: stepLimitMs })
   }
