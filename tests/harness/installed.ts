@@ -71,6 +71,8 @@ function canMount(): boolean {
 const lookUps: Partial<Record<Need, () => boolean>> = {
   'aardvark-dns': () => isInstalled('aardvark-dns') || isExecutable('/usr/lib/podman/aardvark-dns'),
   authlib: () => spawnSync('/usr/bin/python3', ['-c', 'import authlib, requests']).status === 0,
+  dbusmock: () =>
+    isInstalled('dbus-daemon') && spawnSync('/usr/bin/python3', ['-c', 'import dbusmock']).status === 0,
   grpcio: () => spawnSync('/usr/bin/python3', ['-c', 'import grpc']).status === 0,
   'chromium-headless-shell': () => findBrowser() !== undefined,
   // Without the modules that its package only recommends, each request is answered with HTTP 500.

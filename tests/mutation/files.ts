@@ -280,6 +280,13 @@ export const groups: readonly Group[] = [
     ],
     tests: [`${services}/images/{continued,interrupted,partials,progress}.test.ts`],
   },
+  beside('metering', `${device}/metering`, 'metered-link', 'allowance'),
+  beside('allowed-pulls', `${services}/images/registry`, 'allowed'),
+  {
+    name: 'usage-totals',
+    sources: [`${device}/metering/{usage-totals,metering}.ts`],
+    tests: [`${device}/metering/metering.test.ts`],
+  },
   {
     name: 'uploads-in-parts',
     sources: [`${services}/images/{append,stored-uploads}.ts`],

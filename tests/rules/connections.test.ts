@@ -84,7 +84,7 @@ const outbound = new Map([
   ['packages/client/src/node/network/contexts.ts', 'HTTP proxy'],
   ['packages/client/src/node/network/network.ts', 'HTTP proxy'],
   ['packages/client/src/node/network/open-tls.ts', 'HTTP proxy'],
-  ['packages/client/src/node/network/open-tunnel.ts', 'HTTP proxy'],
+  ['packages/client/src/node/network/open-tcp.ts', 'HTTP proxy'],
   ['packages/client/src/node/node-fetch.ts', 'Client library'],
   ['packages/client/src/node/streams.ts', 'Client library'],
   ['packages/client/src/send.ts', 'Client library'],

@@ -220,13 +220,23 @@ export const libraries: Bounds = {
   'packages/client/src/node/network/contexts.ts': {
     'openContexts.made': own('one for each file of the settings: `client-certificates.ts: maxEntries`'),
   },
+  'packages/client/src/node/network/usage.ts': {
+    'createUsageCount.closed': own('one for each purpose that the program names'),
+    'createUsageCount.open': lasting(
+      'the connections that agents have open',
+      '`open.delete` when one closes',
+    ),
+    'createUsageCount.plus.totals': own('one for each purpose'),
+  },
   'packages/client/src/node/network/open-tunnel.ts': {
     'openTunnel.socket': passing(
       '`socket.unshift(answer.extra)` once: what came in one packet with the answer',
     ),
   },
   'packages/client/src/node/network/network.ts': {
-    'createNetwork.agents': own('one for each use, protocol and proxy of the settings: at most twelve'),
+    'createNetwork.agents': own(
+      'one for each use, protocol and proxy of the settings: at most twelve for each purpose',
+    ),
   },
   'packages/client/src/node/node-fetch.ts': {
     'readAll.chunks': passing('`size > maxAnswerBytes`'),

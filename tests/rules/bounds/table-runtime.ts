@@ -242,6 +242,11 @@ export const runtime: Bounds = {
     ),
     'createConnections.keep.waiting': lasting('`waiting.length >= maxIdle`', '`waiting?.pop`'),
   },
+  'apps/runtime/src/device/metering/usage-totals.ts': {
+    'document of openUsageTotals': own(
+      'one count for each purpose that the program names, for a day and a month',
+    ),
+  },
   'apps/runtime/src/services/gateway/headers.ts': {
     none: own('the empty set that stands for "no names"'),
   },

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { createLog } from '@selvedge/service-kit/log'
 import type { Usage } from '@selvedge/service-kit/network'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import { type Metering, openMetering } from './metering.ts'
 
@@ -110,10 +110,10 @@ it('downloads wait while the link is metered or the budget is used, and it is lo
   expect(metering.refusal()).toBeUndefined()
   expect(metering.isScarce()).toBe(false)
   kind = 'wwan'
-  await vi.waitUntil(() => metering.refusal()?.kind === 'metered')
+  await expect.poll(() => metering.refusal()?.kind).toBe('metered')
   expect(metering.isScarce()).toBe(true)
   kind = 'wlan'
-  await vi.waitUntil(() => metering.refusal() === undefined)
+  await expect.poll(() => metering.refusal()).toBeUndefined()
   use('images', 0, 100)
   expect(metering.refusal()?.kind).toBe('day')
   time += 2000

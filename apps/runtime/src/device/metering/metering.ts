@@ -36,7 +36,7 @@ interface Parts {
   readonly lookMs?: number
 }
 
-/** Milliseconds between two looks at the link and the counts. */
+/** Milliseconds between two checks of the link and the counts. */
 const usualLookMs = 30_000
 
 /** Milliseconds for which a description counts. */

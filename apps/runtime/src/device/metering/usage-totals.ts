@@ -88,7 +88,7 @@ export async function openUsageTotals(path: string, { usage, now, log }: Parts):
 }
 
 /** By the time zone of the device, as data plans count. */
-export function dayOf(now: number): string {
+function dayOf(now: number): string {
   const date = new Date(now)
   const two = (value: number) => String(value).padStart(2, '0')
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`

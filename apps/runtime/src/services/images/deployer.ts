@@ -38,14 +38,14 @@ export interface Deployer {
     naming: Naming | Promise<Naming>,
   ): Promise<ImageRecord>
   fromFile(owner: Owner, path: string, naming: Naming): Promise<ImageRecord>
-  /** @param isUrgent whether it uses the link at once, whatever that costs @param around does the work, when the owner has a place for it */
-  fromRegistry(
-    owner: Owner,
-    source: string,
-    naming: Naming,
-    isUrgent: boolean,
-    around?: <T>(work: () => Promise<T>) => Promise<T>,
-  ): Promise<ImageRecord>
+  fromRegistry(owner: Owner, source: string, naming: Naming, how: PullHow): Promise<ImageRecord>
+}
+
+interface PullHow {
+  /** Whether it uses the link at once, whatever that costs. */
+  readonly isUrgent: boolean
+  /** Does the work, when the owner has a place for it. */
+  readonly around?: <T>(work: () => Promise<T>) => Promise<T>
 }
 
 export interface DeployerParts {
@@ -68,6 +68,8 @@ export interface DeployerParts {
   /** Does work when no other change of the owner is under way. */
   readonly inTurn: <T>(owner: Owner, work: () => Promise<T>) => Promise<T>
 }
+
+const atOnce = <T>(work: () => Promise<T>): Promise<T> => work()
 
 /** Times its size that an archive needs on the disk while it is read: its layers, and what is taken out of them. */
 const copies = 2
@@ -115,21 +117,13 @@ export function createDeployer(parts: DeployerParts): Deployer {
     return archives.run(owner, () => fromArchive(owner, createReadStream(path), found.size, naming))
   }
 
-  const fromRegistry: Deployer['fromRegistry'] = (
-    owner,
-    source,
-    naming,
-    isUrgent,
-    around = (work) => work(),
-  ) => {
-    const own = ownBlobs(store.value, owner)
-    const mayReuse = (digest: string) => own.has(digest)
+  const fromRegistry: Deployer['fromRegistry'] = (owner, source, naming, { isUrgent, around = atOnce }) => {
     const guard = guardFor(owner)
     const work = async (counted: Counted) => {
       const partials = parts.partials?.begin(owner)
       try {
         const options = {
-          ...{ ...counted, ...registries, places, maxSize, mayReuse },
+          ...{ ...counted, ...registries, places, maxSize, mayReuse: reuseOf(store, owner) },
           ...(partials && { partials }),
           allowance: isUrgent ? undefined : parts.allowance,
         }
@@ -151,6 +145,12 @@ export function createDeployer(parts: DeployerParts): Deployer {
     fromFile,
     fromRegistry,
   }
+}
+
+/** Whether content may be used that the owner has. */
+function reuseOf({ value }: DeploymentStore, owner: Owner): (digest: string) => boolean {
+  const own = ownBlobs(value, owner)
+  return (digest) => own.has(digest)
 }
 
 /** Puts an image into the store and the document. */

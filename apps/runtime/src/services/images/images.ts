@@ -134,17 +134,16 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     },
     uploads: inParts(uploads, maxSize, guardFor),
     async deploy(owner, source, how = {}) {
-      const given = how.name
       if (source.startsWith('upload:')) {
         const usual = source.slice(7, 19)
-        const image = await uploads.use(owner, source, given, (path, file = usual) =>
-          deployer.fromFile(owner, path, { given, file }),
+        const image = await uploads.use(owner, source, how.name, (path, file = usual) =>
+          deployer.fromFile(owner, path, { given: how.name, file }),
         )
         // An answer that was lost is given again, but not for an image that was removed meanwhile.
         if (store.value.images[askedKey(owner, image.id)]) return image
         throw new RpcError('not_found', `image ${image.id} was removed after its upload was deployed`)
       }
-      if (isAbsolute(source)) return deployer.fromFile(owner, source, { given, file: source })
+      if (isAbsolute(source)) return deployer.fromFile(owner, source, { given: how.name, file: source })
       return registryPulls.pull(owner, source, how)
     },
     receive: async (owner, content, length = 0, naming = {}) =>

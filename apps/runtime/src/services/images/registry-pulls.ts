@@ -43,7 +43,7 @@ export async function openRegistryPulls(folder: string, parts: Parts): Promise<R
   async function continueOne(each: InterruptedPull): Promise<void> {
     const { owner, source, name, isUrgent } = each
     const key = keyOfPull(owner, source, name)
-    const attempt = shareRun(() => deployer.fromRegistry(owner, source, { given: name }, isUrgent))
+    const attempt = shareRun(() => deployer.fromRegistry(owner, source, { given: name }, { isUrgent }))
     continued.set(key, attempt)
     await continuePull(each, {
       attempt,
@@ -59,8 +59,15 @@ export async function openRegistryPulls(folder: string, parts: Parts): Promise<R
       const present = continued.get(keyOfPull(owner, source, name))?.present()
       // One that waits for the link is not joined by a caller that wants it at once.
       if (present && !isUrgent) return present
-      return deployer.fromRegistry(owner, source, { given: name }, isUrgent, (work) =>
-        interrupted.during({ owner, source, name, isUrgent, since: clock.now() }, work),
+      const pull = { owner, source, name, isUrgent, since: clock.now() }
+      return deployer.fromRegistry(
+        owner,
+        source,
+        { given: name },
+        {
+          isUrgent,
+          around: (work) => interrupted.during(pull, work),
+        },
       )
     },
     continueAll() {

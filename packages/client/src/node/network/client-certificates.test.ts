@@ -12,7 +12,8 @@ import { type Issued, makeAuthority, type TestAuthority } from '../../../../../t
 import { startConnectProxy } from '../../../../../tests/harness/connect-proxy.ts'
 import { needs } from '../../../../../tests/harness/installed.ts'
 import { readClientCertificate, readClientCertificates } from './client-certificates.ts'
-import { createNetwork, type Network, type Use } from './network.ts'
+import { createNetwork, type Network } from './network.ts'
+import type { Use } from './openers.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'client-certificates-'))
 afterAll(() => rmSync(folder, { recursive: true }))

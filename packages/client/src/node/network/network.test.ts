@@ -21,7 +21,8 @@ import {
 import { needs } from '../../../../../tests/harness/installed.ts'
 import { createNodeFetch } from '../node-fetch.ts'
 import { openAuthorities } from './authorities.ts'
-import { createNetwork, type Network, type Use } from './network.ts'
+import { createNetwork, type Network } from './network.ts'
+import type { Use } from './openers.ts'
 
 let folder: string
 let company: TestAuthority

@@ -3,23 +3,11 @@ import { Agent, type AgentOptions } from 'node:http'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { https } from '../https.ts'
 import { openContexts } from './contexts.ts'
-import { hostOf, portOf } from './host-of.ts'
-import { judgeName } from './judge-name.ts'
-import { NetworkFailure } from './network-failure.ts'
 import { isLocal } from './no-proxy.ts'
-import { openTcp } from './open-tcp.ts'
-import { openTls } from './open-tls.ts'
-import { openTunnel } from './open-tunnel.ts'
-import { type ProxyServer, readProxySettings } from './proxy-settings.ts'
-import { readSmallFile } from './small-file.ts'
+import { createNotes } from './notes.ts'
+import { createOpeners, type Open, type Target, type Use } from './openers.ts'
+import { readProxySettings } from './proxy-settings.ts'
 import { createUsageCount, type Usage } from './usage.ts'
-
-/**
- * `service`: a service that the operator configured. Connections are reused, and a failure is shown in {@link Network.status}.
- * `registry`: a registry of images: nothing of it is stored or shown, but it may have a certificate in `clientCertificates`.
- * `foreign`: a server that another user named: nothing of it is stored or shown, and no certificate is shown to it.
- */
-export type Use = 'service' | 'registry' | 'foreign'
 
 export interface NetworkOptions {
   /** URL of the proxy; `direct`: no proxy; empty: `HTTPS_PROXY` and `HTTP_PROXY` of the environment. */
@@ -69,33 +57,6 @@ export interface Network {
   status(): NetworkStatus
 }
 
-/** The part of the options of a request that its agent gets. */
-interface Target {
-  readonly host?: string | null
-  readonly port?: number | string | null
-  readonly servername?: string
-  readonly lookup?: LookupFunction
-  /** False: any certificate is accepted, of this connection alone. That of a proxy is always verified. */
-  readonly rejectUnauthorized?: boolean
-  /** For any protocol, not for HTTP alone. */
-  readonly isTcp?: boolean
-}
-
-type Open = (target: Target) => Promise<Socket>
-
-/** How connections of an agent are opened. */
-interface Way {
-  /** Undefined: directly. */
-  readonly server: ProxyServer | undefined
-  readonly isSecure: boolean
-  readonly use: Use
-  /** Gets each connection that is open. */
-  readonly follow: (socket: Socket) => void
-}
-
-/** Milliseconds until a direct connection must be open. */
-const tcpTimeoutMs = 15_000
-
 /**
  * @throws NetworkSettingError for a setting that cannot be used
  *
@@ -114,48 +75,8 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   const { authorities, contextFor } = openContexts({ caFile, clientCertificates })
   const agents = new Map<string, Agent>()
   const notes = createNotes()
+  const { tunnel, openerOf } = createOpeners({ proxyAuthFile, contextFor, notes })
   const usage = createUsageCount()
-
-  async function tunnel(
-    { url, credentials }: ProxyServer,
-    { host, port, lookup, isTcp }: Target,
-    use: Use,
-  ): Promise<Socket> {
-    const name = String(host)
-    if (lookup) await judgeName(name, lookup)
-    const open = async () =>
-      openTunnel({
-        ...{ proxy: url, host: name, port: Number(port), tls: contextFor(hostOf(url), portOf(url), true) },
-        ...(isTcp && { isTcp }),
-        credentials: proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile),
-      })
-    const isShown = (reason: string) =>
-      ofProxy.has(reason) || (use === 'service' && reason === 'proxy_timeout')
-    return notes.about(url.origin, isShown, open())
-  }
-
-  /** A connection for requests to URLs of one protocol. */
-  function openerOf({ server, isSecure, use, follow }: Way): Open {
-    return async (target) => {
-      const { servername, lookup, rejectUnauthorized } = target
-      const to = { host: String(target.host), port: Number(target.port) }
-      const open = server
-        ? tunnel(server, target, use)
-        : openTcp({ ...to, ...(lookup && { lookup }) }, tcpTimeoutMs)
-      const socket = await open
-      follow(socket)
-      if (!isSecure) return socket
-      const opening = openOver(socket, async () =>
-        openTls({
-          ...{ ...to, socket, acceptsAny: rejectUnauthorized === false },
-          ...contextFor(to.host, to.port, use !== 'foreign'),
-          ...(servername && { servername }),
-          ...(server && { through: server.url.origin }),
-        }),
-      )
-      return notes.about(`${to.host}:${to.port}`, () => use === 'service', opening)
-    }
-  }
 
   function agentFor(given: URL | string, use: Use, purpose: string): Agent | undefined {
     const url = typeof given === 'string' ? new URL(given) : given
@@ -202,46 +123,6 @@ export function createNetwork(options: NetworkOptions = {}): Network {
 const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): URL =>
   new URL(`https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`)
 
-/** Opens a connection over another one, which is closed if that fails. */
-async function openOver(below: Socket | undefined, open: () => Promise<Socket>): Promise<Socket> {
-  try {
-    return await open()
-  } catch (cause) {
-    below?.destroy()
-    throw cause
-  }
-}
-
-/** The last failure, until the same connection can be opened. */
-function createNotes() {
-  let noted: { readonly name: string; readonly message: string } | undefined
-  return {
-    problem: () => noted?.message,
-    /** @param name of a server or proxy @param isShown whether a failure is noted */
-    async about<T>(name: string, isShown: (reason: string) => boolean, opening: Promise<T>): Promise<T> {
-      try {
-        const opened = await opening
-        if (noted?.name === name) noted = undefined
-        return opened
-      } catch (cause) {
-        if (cause instanceof NetworkFailure && isShown(cause.reason)) noted = { name, message: cause.message }
-        throw cause
-      }
-    },
-  }
-}
-
-/** Reasons about the proxy itself: no server that another user named can cause them. */
-const ofProxy: ReadonlySet<string> = new Set([
-  'proxy_unreachable',
-  'proxy_credentials',
-  'proxy_sign_in_page',
-  'certificate_expired',
-  'certificate_name',
-  'certificate_untrusted',
-  'client_certificate',
-])
-
 function createAgent(settings: AgentOptions, isSecure: boolean, open: Open): Agent {
   const agent = isSecure ? new (https().Agent)(settings) : new Agent(settings)
   agent.createConnection = (options, callback) => {
@@ -259,21 +140,4 @@ function createAgent(settings: AgentOptions, isSecure: boolean, open: Open): Age
     return undefined
   }
   return agent as Agent
-}
-
-/** Bytes of a user name and a password. */
-const maxSignInBytes = 4096
-
-/** @throws NetworkFailure `proxy_credentials`: the message has nothing of the file */
-function readSignIn(path: string): string {
-  const refuse = (why: string) =>
-    new NetworkFailure('proxy_credentials', `network.proxyAuthFile ${path} ${why}`)
-  let text: string
-  try {
-    text = readSmallFile(path, maxSignInBytes).trim()
-  } catch (cause) {
-    throw refuse(`can't be read: ${(cause as Error).message}`)
-  }
-  if (/^[^:\r\n]+:[^\r\n]*$/.test(text)) return text
-  throw refuse('has another form: expected one line such as user:password')
 }

@@ -8,10 +8,10 @@ import type { PartialLayers } from '../partials.ts'
 import { type Allowance, whileAllowed } from './allowed.ts'
 import { createPlaces, createTogether, type Places } from './at-once.ts'
 import { readText, unavailable } from './http-get.ts'
-import { readReference } from './reference.ts'
+import { type Reference, readReference } from './reference.ts'
 import { createRepeater } from './repeated.ts'
-import { limitTime, real, resumed, type Waiting } from './resumed.ts'
-import { openSources, type SourceOptions } from './sources.ts'
+import { limitTime, real, resumed, type TimeLeft, type Waiting } from './resumed.ts'
+import { openSources, type SourceOptions, type Sources } from './sources.ts'
 
 const manifestTypes = [
   'application/vnd.oci.image.index.v1+json',
@@ -54,13 +54,7 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   const reference = readReference(source)
   const waiting = shownWaiting(options)
   const expectTime = limitTime(waiting, options.pullMs)
-  const { base, during, ...sources } = openSources(reference, options)
-  const get = whileAllowed(sources.get, {
-    ...options,
-    allowance: options.allowance,
-    expectTime,
-    now: Date.now,
-  })
+  const { base, get, during } = openAllowed(reference, options, expectTime)
   const repeated = createRepeater(base, expectTime, waiting)
 
   async function document(version: string, expected: string | undefined): Promise<string> {
@@ -127,6 +121,13 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
     if (cause instanceof RpcError) throw cause
     throw unavailable(base, (cause as Error).message, cause)
   }
+}
+
+/** The sources of an image, which are used only while the link may be. */
+function openAllowed(reference: Reference, options: PullOptions, expectTime: TimeLeft): Sources {
+  const { get, ...sources } = openSources(reference, options)
+  const { allowance, onWait } = options
+  return { ...sources, get: whileAllowed(get, { allowance, onWait, expectTime, now: Date.now }) }
 }
 
 /** The waiting of a pull, shown while it lasts. */

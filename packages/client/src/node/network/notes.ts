@@ -1,0 +1,22 @@
+import { NetworkFailure } from './network-failure.ts'
+
+export type Notes = ReturnType<typeof createNotes>
+
+/** The last failure, until the same connection can be opened. */
+export function createNotes() {
+  let noted: { readonly name: string; readonly message: string } | undefined
+  return {
+    problem: () => noted?.message,
+    /** @param name of a server or proxy @param isShown whether a failure is noted */
+    async about<T>(name: string, isShown: (reason: string) => boolean, opening: Promise<T>): Promise<T> {
+      try {
+        const opened = await opening
+        if (noted?.name === name) noted = undefined
+        return opened
+      } catch (cause) {
+        if (cause instanceof NetworkFailure && isShown(cause.reason)) noted = { name, message: cause.message }
+        throw cause
+      }
+    },
+  }
+}

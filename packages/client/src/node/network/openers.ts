@@ -1,0 +1,141 @@
+/** How connections are opened: directly or through a proxy, with TLS or without, and what is noted about those that fail. */
+import type { LookupFunction, Socket } from 'node:net'
+import type { Contexts } from './contexts.ts'
+import { hostOf, portOf } from './host-of.ts'
+import { judgeName } from './judge-name.ts'
+import { NetworkFailure } from './network-failure.ts'
+import type { Notes } from './notes.ts'
+import { openTcp } from './open-tcp.ts'
+import { openTls } from './open-tls.ts'
+import { openTunnel } from './open-tunnel.ts'
+import type { ProxyServer } from './proxy-settings.ts'
+import { readSmallFile } from './small-file.ts'
+
+/**
+ * `service`: a service that the operator configured. Connections are reused, and a failure is shown in `Network.status`.
+ * `registry`: a registry of images: nothing of it is stored or shown, but it may have a certificate in `clientCertificates`.
+ * `foreign`: a server that another user named: nothing of it is stored or shown, and no certificate is shown to it.
+ */
+export type Use = 'service' | 'registry' | 'foreign'
+
+/** The part of the options of a request that its agent gets. */
+export interface Target {
+  readonly host?: string | null
+  readonly port?: number | string | null
+  readonly servername?: string
+  readonly lookup?: LookupFunction
+  /** False: any certificate is accepted, of this connection alone. That of a proxy is always verified. */
+  readonly rejectUnauthorized?: boolean
+  /** For any protocol, not for HTTP alone. */
+  readonly isTcp?: boolean
+}
+
+export type Open = (target: Target) => Promise<Socket>
+
+/** How connections of an agent are opened. */
+interface Way {
+  /** Undefined: directly. */
+  readonly server: ProxyServer | undefined
+  readonly isSecure: boolean
+  readonly use: Use
+  /** Gets each connection that is open. */
+  readonly follow: (socket: Socket) => void
+}
+
+/** Milliseconds until a direct connection must be open. */
+const tcpTimeoutMs = 15_000
+
+interface Parts {
+  readonly proxyAuthFile: string
+  readonly contextFor: Contexts['contextFor']
+  readonly notes: Notes
+}
+
+export interface Openers {
+  /** A connection through a proxy. */
+  tunnel(server: ProxyServer, target: Target, use: Use): Promise<Socket>
+  /** Opens connections for requests to URLs of one protocol. */
+  openerOf(way: Way): Open
+}
+
+export function createOpeners({ proxyAuthFile, contextFor, notes }: Parts): Openers {
+  async function tunnel(
+    { url, credentials }: ProxyServer,
+    { host, port, lookup, isTcp }: Target,
+    use: Use,
+  ): Promise<Socket> {
+    const name = String(host)
+    if (lookup) await judgeName(name, lookup)
+    const open = async () =>
+      openTunnel({
+        ...{ proxy: url, host: name, port: Number(port), tls: contextFor(hostOf(url), portOf(url), true) },
+        ...(isTcp && { isTcp }),
+        credentials: proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile),
+      })
+    const isShown = (reason: string) =>
+      ofProxy.has(reason) || (use === 'service' && reason === 'proxy_timeout')
+    return notes.about(url.origin, isShown, open())
+  }
+
+  function openerOf({ server, isSecure, use, follow }: Way): Open {
+    return async (target) => {
+      const { servername, lookup, rejectUnauthorized } = target
+      const to = { host: String(target.host), port: Number(target.port) }
+      const open = server
+        ? tunnel(server, target, use)
+        : openTcp({ ...to, ...(lookup && { lookup }) }, tcpTimeoutMs)
+      const socket = await open
+      follow(socket)
+      if (!isSecure) return socket
+      const opening = openOver(socket, async () =>
+        openTls({
+          ...{ ...to, socket, acceptsAny: rejectUnauthorized === false },
+          ...contextFor(to.host, to.port, use !== 'foreign'),
+          ...(servername && { servername }),
+          ...(server && { through: server.url.origin }),
+        }),
+      )
+      return notes.about(`${to.host}:${to.port}`, () => use === 'service', opening)
+    }
+  }
+
+  return { tunnel, openerOf }
+}
+
+/** Opens a connection over another one, which is closed if that fails. */
+async function openOver(below: Socket | undefined, open: () => Promise<Socket>): Promise<Socket> {
+  try {
+    return await open()
+  } catch (cause) {
+    below?.destroy()
+    throw cause
+  }
+}
+
+/** Reasons about the proxy itself: no server that another user named can cause them. */
+const ofProxy: ReadonlySet<string> = new Set([
+  'proxy_unreachable',
+  'proxy_credentials',
+  'proxy_sign_in_page',
+  'certificate_expired',
+  'certificate_name',
+  'certificate_untrusted',
+  'client_certificate',
+])
+
+/** Bytes of a user name and a password. */
+const maxSignInBytes = 4096
+
+/** @throws NetworkFailure `proxy_credentials`: the message has nothing of the file */
+function readSignIn(path: string): string {
+  const refuse = (why: string) =>
+    new NetworkFailure('proxy_credentials', `network.proxyAuthFile ${path} ${why}`)
+  let text: string
+  try {
+    text = readSmallFile(path, maxSignInBytes).trim()
+  } catch (cause) {
+    throw refuse(`can't be read: ${(cause as Error).message}`)
+  }
+  if (/^[^:\r\n]+:[^\r\n]*$/.test(text)) return text
+  throw refuse('has another form: expected one line such as user:password')
+}
