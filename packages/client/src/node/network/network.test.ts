@@ -87,6 +87,12 @@ const url = 'https://service.example'
 const here: LookupFunction = (_, options, callback) =>
   options.all ? callback(null, [{ address: '127.0.0.1', family: 4 }]) : callback(null, '127.0.0.1', 4)
 
+it('connections that wait for the next request are not probed each second', () => {
+  const network = createNetwork({ env: {} })
+  for (const url of ['https://a.example', 'http://a.example'])
+    expect(network.agentFor(url, 'service')).toMatchObject({ keepAlive: true, keepAliveMsecs: 60_000 })
+})
+
 describe('without TLS', () => {
   it('a request is sent through the proxy, and to this machine never', async () => {
     const port = await serve()
