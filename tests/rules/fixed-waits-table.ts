@@ -6,6 +6,7 @@ const window = 'the time over which something is measured'
 
 export const fixedWaits: Readonly<Record<string, readonly [count: number, reason: string]>> = {
   'tests/system/discovery/cluster.test.ts': [1, age],
+  'tests/system/network/metered.test.ts': [1, window],
   'tests/system/overload/run.ts': [1, window],
   'tests/system/reliability/kills.ts': [1, load],
   'tests/system/reliability/upgrade-kills.ts': [1, load],

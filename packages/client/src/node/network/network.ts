@@ -124,7 +124,7 @@ const urlOf = ({ host, port }: { readonly host: string; readonly port: number })
   new URL(`https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`)
 
 /**
- * Milliseconds without data until TCP asks whether an idle connection is still there. Node's own second costs 11 MB a day for each
+ * Milliseconds without data until TCP probes an idle connection. Node's own second costs 11 MB a day for each
  * connection that waits.
  */
 const probeMs = 60_000
