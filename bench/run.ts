@@ -14,6 +14,7 @@ import { gpsRows } from './rows/gps.ts'
 import { locationRows } from './rows/locations.ts'
 import { observedRows } from './rows/observed.ts'
 import { peopleRows } from './rows/people.ts'
+import { pullRows } from './rows/pull.ts'
 import { reportRows } from './rows/reports.ts'
 import { rpcRows } from './rows/rpc.ts'
 import { tokenRows } from './rows/token.ts'
@@ -32,6 +33,7 @@ const groups = {
   cluster: clusterRows,
   gateway: gatewayRows,
   containers: containerRows,
+  pull: pullRows,
   dev: devRows,
   events: eventRows,
   footprint: footprintRows,

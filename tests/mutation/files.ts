@@ -100,8 +100,8 @@ export const groups: readonly Group[] = [
   },
   {
     name: 'resumed-layers',
-    sources: [`${services}/images/registry/{resumed,status}.ts`],
-    tests: [`${services}/images/registry/{resumed,status}.test.ts`],
+    sources: [`${services}/images/registry/{attempts,resumed,status}.ts`],
+    tests: [`${services}/images/registry/{registry,resumed,status}.test.ts`],
   },
   {
     name: 'gateway',

@@ -8,6 +8,7 @@ export const fixedWaits: Readonly<Record<string, readonly [count: number, reason
   'tests/system/discovery/cluster.test.ts': [1, age],
   'tests/system/network/metered.test.ts': [1, window],
   'tests/system/overload/run.ts': [1, window],
+  'tests/system/pulls/pull.ts': [2, 'how long a registry is down, and the limit of a pull in the campaign'],
   'tests/system/reliability/kills.ts': [1, load],
   'tests/system/reliability/upgrade-kills.ts': [1, load],
   'tests/system/soak/run.ts': [5, window],

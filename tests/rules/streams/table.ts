@@ -102,7 +102,7 @@ export const streams: Readonly<Record<string, Stream>> = {
   ),
   'apps/runtime/src/services/images/tar-stream.ts': stream(
     'archives, unpacked',
-    'parser.write(Buffer.from(chunk))',
+    'parser.write(Buffer.from(chunk.buffer',
     [
       'apps/runtime/src/services/images/tar-stream.test.ts',
       'reads no more of an archive than the reader of its entry',

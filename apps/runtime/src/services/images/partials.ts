@@ -34,7 +34,7 @@ export interface PartialLayers {
    * A whole layer, continued with what is on the disk of it.
    *
    * @param download gives the bytes from a position on
-   * @param onFound called with the bytes that are there already
+   * @param onFound called with the bytes that are there already; with a negative number for all of the layer if they were wrong
    * @returns undefined if another pull has the layer at present; then nothing was downloaded
    * @throws RpcError `digest_mismatch`, and what the download throws: after `registry_unavailable` what arrived stays
    */
@@ -198,7 +198,7 @@ async function completeFile(
     let digest = await appendRest(handle, isFitting ? size : 0, blob, download, onFound)
     if (digest !== blob.digest && isFitting) {
       await handle.truncate(0)
-      digest = await appendRest(handle, 0, blob, download, () => onFound(-size))
+      digest = await appendRest(handle, 0, blob, download, () => onFound(-blob.size))
     }
     if (digest === blob.digest) return { path, digest, size: blob.size }
     throw new RpcError('digest_mismatch', `content that should be ${blob.digest} is ${digest}`)

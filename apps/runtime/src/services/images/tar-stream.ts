@@ -16,6 +16,9 @@ const limits = { entries: 200_000, header: 64 * 1024 }
  */
 const maxWindowLog = 25
 
+/** Bytes that are unpacked at once. With the 16 KiB of Node.js, half of the time is that of the garbage collector. */
+const unpackedBytes = 256 * 1024
+
 const block = 512
 /** Bytes that tell how a stream is compressed. */
 const magicBytes = 4
@@ -61,8 +64,11 @@ export async function* unpacked(
     return
   }
   const decompress = isOfFrames
-    ? createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: maxWindowLog } })
-    : createGunzip()
+    ? createZstdDecompress({
+        chunkSize: unpackedBytes,
+        params: { [constants.ZSTD_d_windowLogMax]: maxWindowLog },
+      })
+    : createGunzip({ chunkSize: unpackedBytes })
   pipeline(isOfFrames ? framesOf(whole) : whole, decompress).catch(() => undefined)
   let isFirst = true
   try {
@@ -170,7 +176,7 @@ export async function readTar(
       size += chunk.length
       isBlank &&= chunk.every((byte) => byte === 0)
       // What follows the end mark is read, for it may be too much, and is nothing.
-      if (isOver || parser.write(Buffer.from(chunk))) continue
+      if (isOver || parser.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))) continue
       await Promise.race([
         new Promise<void>((resolve) => parser.once('drain', resolve)),
         over,

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openBlobs } from '../blobs.ts'
 import { type HttpGetOptions, openHttpGet, readText, type TransferLimits } from './http-get.ts'
-import { pullImage } from './registry.ts'
+import { type PullOptions, pullImage } from './registry.ts'
 
 const quick: TransferLimits = { headersMs: 300, windowMs: 300, minBytes: 1000, totalMs: 60_000 }
 const servers: Server[] = []
@@ -67,8 +67,10 @@ async function pull(
     maxSize = 1e6,
     authFile = '',
     mayReuse = () => false,
+    waiting,
+    onFound,
     ...http
-  }: HttpGetOptions & { maxSize?: number; authFile?: string; mayReuse?: (digest: string) => boolean } = {},
+  }: HttpGetOptions & Partial<Omit<PullOptions, 'http'>> = {},
 ) {
   let claimed = 0
   const blobs = await openBlobs(folder)
@@ -78,6 +80,8 @@ async function pull(
   const options = { authFile, announce, watch: (each: AsyncIterable<Uint8Array>) => each, maxSize, mayReuse }
   const packed = await pullImage(blobs, `${host}/team/app:1`, {
     ...options,
+    ...(waiting && { waiting }),
+    ...(onFound && { onFound }),
     http: { limits: quick, ...http },
   })
   return { packed, claimed }
@@ -250,6 +254,56 @@ describe('a pull', () => {
     await expect(pull(registry.host)).rejects.toMatchObject({ reason: 'digest_mismatch' })
     expect(sent).toBeLessThan(16e6)
     expect(leftovers()).toEqual([])
+  })
+
+  describe('with a layer in two answers', () => {
+    /** Cuts the answer from the start after half of the layer, so often; sends other bytes for a range, so often. */
+    async function listenWithWrongRanges(cuts: number, lies: number) {
+      const asked: string[] = []
+      const registry = await listenTo((request, response) => {
+        if (request.url?.includes('/manifests/')) return response.end(manifestOf())
+        if (!request.url?.endsWith(sha256(layer))) return response.end(blobIn(request.url))
+        const from = Number(/\d+/.exec(request.headers.range ?? '')?.[0] ?? 0)
+        asked.push(request.headers.range ?? 'whole')
+        const range = `bytes ${from}-${layer.length - 1}/${layer.length}`
+        response.writeHead(from > 0 ? 206 : 200, {
+          'Content-Length': layer.length - from,
+          ...(from > 0 && { 'Content-Range': range }),
+        })
+        if (from > 0) return response.end(lies-- > 0 ? 'y'.repeat(layer.length - from) : layer.slice(from))
+        if (cuts-- <= 0) return response.end(layer)
+        return response.write(layer.slice(0, layer.length / 2), () => response.destroy())
+      })
+      return { ...registry, asked }
+    }
+    const half = `bytes=${layer.length / 2}-`
+    const waiting = { wait: async () => undefined, random: () => 1, now: () => performance.now() }
+
+    it('downloads it again from its start if together they are another content', async () => {
+      const { host, asked } = await listenWithWrongRanges(1, 1)
+      const seen: number[] = []
+      const { packed } = await pull(host, { waiting, onFound: (bytes) => seen.push(bytes) })
+      expect(packed.layers[0]!.digest).toBe(sha256(layer))
+      expect(asked).toEqual(['whole', half, 'whole'])
+      expect(seen).toEqual([-layer.length])
+    })
+
+    it('fails after three attempts', async () => {
+      const { host, asked } = await listenWithWrongRanges(9, 9)
+      await expect(pull(host, { waiting })).rejects.toMatchObject({ reason: 'digest_mismatch' })
+      expect(asked).toEqual(['whole', half, 'whole', half, 'whole', half])
+      expect(leftovers()).toEqual([])
+    })
+
+    it('fails at once if one answer with another content was the whole layer', async () => {
+      const registry = await listenTo((request, response) => {
+        const { url = '' } = request
+        if (url.includes('/manifests/')) return response.end(manifestOf())
+        return response.end(url.endsWith(sha256(layer)) ? layer.toUpperCase() : blobIn(url))
+      })
+      await expect(pull(registry.host)).rejects.toMatchObject({ reason: 'digest_mismatch' })
+      expect(registry.heard.filter(({ path }) => path.endsWith(sha256(layer)))).toHaveLength(1)
+    })
   })
 
   it.each([

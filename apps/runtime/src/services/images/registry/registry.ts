@@ -7,6 +7,7 @@ import { findManifest, imageLimits } from '../manifest.ts'
 import type { PartialLayers } from '../partials.ts'
 import { type Allowance, whileAllowed } from './allowed.ts'
 import { createPlaces, createTogether, type Places } from './at-once.ts'
+import { createAttempts } from './attempts.ts'
 import { readText, unavailable } from './http-get.ts'
 import { type Reference, readReference } from './reference.ts'
 import { createRepeater } from './repeated.ts'
@@ -41,7 +42,7 @@ export interface PullOptions extends SourceOptions {
   readonly pullMs?: number
   /** Layers of which a part has arrived; left out: nothing is stored of a pull that fails. */
   readonly partials?: PartialLayers
-  /** Called with the bytes of each layer that are on the disk already, and with a negative number if they were wrong. */
+  /** Called with the bytes of each layer that are on the disk already, and with a negative number for bytes that were counted and are wrong. */
   readonly onFound?: (bytes: number) => void
   /** Undefined: the pull uses the link at once. */
   readonly allowance?: Allowance | undefined
@@ -90,23 +91,24 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   const together = createTogether(get, expectTime, waiting)
   const drafts = new Map<string, Draft>()
   try {
-    const fetch = async ({ digest, size }: Blob): Promise<Draft> => {
+    const fetch = async (blob: Blob): Promise<Draft> => {
+      const { digest, size } = blob
       const draftOf = (content: AsyncIterable<Uint8Array>) =>
         blobs.draft(options.watch(content, size), digest)
       const url = `${base}/blobs/${digest}`
+      const attempts = createAttempts(together.get, options.onFound ?? ignore)
       const download = (from = 0) =>
-        resumed(together.get, url, { digest, size }, together.expectTime, together.waiting, from)
+        attempts.count(resumed(attempts.get, url, blob, together.expectTime, together.waiting, from))
       const stored = (await isThere(digest))
         ? // What is damaged on the disk is downloaded again.
           await draftOf(blobs.read(digest)).catch(() => undefined)
         : undefined
+      const rest = (from: number) => options.watch(download(from), size - from)
       const complete = async () => {
-        const rest = (from: number) => options.watch(download(from), size - from)
-        const { partials, onFound = ignore } = options
-        const draft = size > maxWhole ? await partials?.complete({ digest, size }, rest, onFound) : undefined
-        return draft ?? draftOf(download())
+        const partials = size > maxWhole ? options.partials : undefined
+        return (await partials?.complete(blob, rest, attempts.found)) ?? draftOf(download())
       }
-      const draft = stored ?? (await during(complete))
+      const draft = stored ?? (await during(() => attempts.run(complete)))
       drafts.set(digest, draft)
       return draft
     }
