@@ -6,7 +6,7 @@ import { type AppPlan, type AppRecord, appContainerName, appSecretName, RpcError
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Containers } from '../containers/containers.ts'
 import { findImage } from '../containers/requirements.ts'
-import type { NamedCompletion } from '../containers/together.ts'
+import type { NamedCompletion } from '../containers/together/group.ts'
 import type { DeploymentStore, Deployments } from '../deployments/deployments.ts'
 import { idOf, isKeyOf, isOwnedBy, keyOf, type Owner } from '../deployments/ownership.ts'
 import type { OwnedName, Secrets } from '../secrets/secrets.ts'
