@@ -287,6 +287,9 @@ export const programs: Bounds = {
     'createPolicy.packages': passing('`packages.size >= maxPackages`'),
   },
   // The interfaces of components run in the sandbox of their function, and count to its memory.
+  'apps/cli/src/commands/app/follow.ts': {
+    'createView.shown': passing('one for each member: `plan.ts: services: 64`'),
+  },
   'apps/cli/src/archive/component/host/body.ts': {
     'createQueue.chunks': lasting('`capacity: () => maxBufferedBytes - buffered`', '`chunks.shift`'),
   },

@@ -5,7 +5,14 @@ import { type AppService, appPlanLimits, expectedOfSetting } from '../plan.ts'
 import type { AppProblem, PlanContext } from './problems.ts'
 
 /** Settings that follow from other parts of the plan. */
-const fromPlan = ['MCM.VOLUMES', 'MCM.SECRETS', 'MCM.GATEWAY', 'MCM.HOSTNAME', 'MCM.CAPABILITIES']
+const fromPlan = [
+  'MCM.VOLUMES',
+  'MCM.SECRETS',
+  'MCM.CONFIGS',
+  'MCM.GATEWAY',
+  'MCM.HOSTNAME',
+  'MCM.CAPABILITIES',
+]
 
 export function checkEnv(
   { add }: PlanContext,

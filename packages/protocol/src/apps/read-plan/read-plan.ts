@@ -5,6 +5,7 @@
  */
 import { appContainerName } from '../app-secrets.ts'
 import type { AppPlan, AppService } from '../plan.ts'
+import { configsOf } from './configs.ts'
 import { checkEnv, joined, settingsOf } from './env.ts'
 import { checkNetworks, checkTaken } from './networks.ts'
 import { checkOnce, checkOrder, isOnce, onceSettings, retriesOf } from './once.ts'
@@ -12,7 +13,7 @@ import type { AppProblem, PlanContext, PlanReaderOptions, ReadMember, ReadPlan }
 import { secretsOf } from './secrets.ts'
 import { checkSupported } from './supported.ts'
 import { volumesOf } from './volumes.ts'
-import { checkSize, checkUnique } from './whole.ts'
+import { checkConfigs, checkSize, checkUnique } from './whole.ts'
 
 export {
   type AppProblem,
@@ -42,6 +43,7 @@ export function readAppPlan(plan: AppPlan, options: PlanReaderOptions): ReadPlan
   }
   checkUnique(context)
   checkSize(context)
+  checkConfigs(context)
   const members = plan.services.map((service, at) => {
     const member = readMember(context, service, ['services', at])
     context.known.add(service.name)
@@ -59,6 +61,7 @@ function readMember(context: PlanContext, service: AppService, path: AppProblem[
   const parts: Record<string, string> = {
     ...joined(context, path, 'MCM.VOLUMES', volumesOf(context, service, path)),
     ...joined(context, path, 'MCM.SECRETS', secretsOf(context, service, path)),
+    ...joined(context, path, 'MCM.CONFIGS', configsOf(context, service, path)),
     ...settingsOf(service),
   }
   checkTaken(context, service, path)

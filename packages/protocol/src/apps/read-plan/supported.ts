@@ -3,22 +3,18 @@ import { containerCapabilities } from '../../mcm/settings.ts'
 import type { AppService } from '../plan.ts'
 import type { AppProblem, PlanContext } from './problems.ts'
 
-export const noConfigsHint = 'Put the file into the image, or use a secret.'
-
 export function checkSupported(
   { add, platform: own }: PlanContext,
   service: AppService,
   path: AppProblem['path'],
 ): void {
-  const { name, platform, configs, addCapabilities } = service
+  const { name, platform, addCapabilities } = service
   if (platform !== null && own !== undefined && !isPlatform(platform, own))
     add(
       [...path, 'platform'],
       `${name}: the platform of the device is ${own}, not ${platform}`,
       'Leave it out: the device chooses the image of its own platform.',
     )
-  for (const [at] of configs.entries())
-    add([...path, 'configs', at], `${name}: files of an app are not possible yet`, noConfigsHint)
   const unknown = addCapabilities.find((each) => !containerCapabilities.some((known) => known === each))
   if (unknown !== undefined)
     add(

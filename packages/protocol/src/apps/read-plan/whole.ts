@@ -1,7 +1,6 @@
 /** What is checked of a plan as a whole. */
 import { appPlanLimits } from '../plan.ts'
 import type { PlanContext } from './problems.ts'
-import { noConfigsHint } from './supported.ts'
 
 export function checkUnique({ plan, add }: PlanContext): void {
   const { services, networks, volumes, secrets, configs } = plan
@@ -15,11 +14,10 @@ export function checkUnique({ plan, add }: PlanContext): void {
   }
 }
 
-/** Bytes of UTF-8 that a text has in JSON. */
-const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length
+export const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length
 
 export function checkSize({ plan, add }: PlanContext): void {
-  const bytes = jsonBytes(plan)
+  const bytes = utf8Bytes(JSON.stringify(plan))
   if (bytes > appPlanLimits.planBytes)
     add(
       [],
@@ -35,6 +33,20 @@ export function checkSize({ plan, add }: PlanContext): void {
       `the names and networks of the services have ${characters} characters; the limit is ${appPlanLimits.recordCharacters}`,
       'Use fewer networks and aliases.',
     )
-  if (plan.configs.length > 0 && plan.services.every(({ configs }) => configs.length === 0))
-    add(['configs'], 'files of an app are not possible yet', noConfigsHint)
+}
+
+const smallerHint = 'Put it into the image.'
+
+export function checkConfigs({ plan, add }: PlanContext): void {
+  const sizes = plan.configs.map(({ content }) => utf8Bytes(content))
+  for (const [at, bytes] of sizes.entries())
+    if (bytes > appPlanLimits.configBytes)
+      add(['configs', at], `it has ${bytes} bytes; the limit is ${appPlanLimits.configBytes}`, smallerHint)
+  const all = sizes.reduce((sum, bytes) => sum + bytes, 0)
+  if (all > appPlanLimits.allConfigBytes)
+    add(
+      ['configs'],
+      `all of them have ${all} bytes; the limit is ${appPlanLimits.allConfigBytes}`,
+      'Put some into images.',
+    )
 }

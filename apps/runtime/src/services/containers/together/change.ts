@@ -7,7 +7,7 @@ import type { Group, TogetherParts } from './group.ts'
 import { naming } from './named.ts'
 
 /** What a group changes. */
-export interface Change extends Pick<Group, 'once' | 'complete'> {
+export interface Change extends Pick<Group, 'once' | 'complete' | 'onMember'> {
   readonly owner: Owner
   readonly rule: string
   /** Those that change, in the order of their start. */

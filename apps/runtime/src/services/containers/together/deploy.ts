@@ -27,12 +27,14 @@ export async function deployAll(
     rule: group.rule,
     once: group.once,
     complete: group.complete,
+    onMember: group.onMember,
     deployments: planned.filter(isNew),
     removed: group.removed.map((name) => keyOf(owner, name)).filter((key) => store.value.containers[key]),
   }
   expectAll(context, store.value, change)
   const revisionOf = (each: Deployment) => (isNew(each) ? each.next.revision : each.before!.revision)
   await group.intend(new Map(planned.map((each) => [each.next.name, revisionOf(each)])))
+  for (const each of planned) if (!isNew(each)) group.onMember(each.next.name, 'unchanged')
   const data = dataOf(context, change.removed)
   const contents = change.deployments.flatMap((each) => contentsOf(store.value, each))
   await context.hold(contents, async () =>

@@ -14,6 +14,8 @@ export interface NamedCompletion {
   readonly at: number
 }
 
+type MemberState = 'starting' | 'healthy' | 'completed' | 'unchanged' | 'failed'
+
 /** Containers that are deployed together. */
 export interface Group {
   /** In the order of their start. */
@@ -34,6 +36,8 @@ export interface Group {
    * @param revisions the revision that each container has once the group is deployed, by its name
    */
   intend(revisions: ReadonlyMap<string, number>): Promise<void>
+  /** Called when a container begins to start, has started, continues or has failed. Must not throw. @param why it failed */
+  onMember(name: string, state: MemberState, why?: string): void
   /** Called with what ran once to its end, when all others run, and before the document has any of them. */
   complete(completions: readonly NamedCompletion[]): Promise<void>
 }

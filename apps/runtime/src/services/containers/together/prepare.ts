@@ -30,7 +30,7 @@ export async function prepareAll(
   const prepared: Prepared[] = []
   try {
     for (const each of change.deployments)
-      prepared.push(await prepareOne(context, each, entries.get(each.key)!, change.once.get(each.next.name)))
+      prepared.push(await prepareShown(context, change, each, entries.get(each.key)!))
     await commit(context, prepared, change)
     return prepared
   } catch (cause) {
@@ -38,6 +38,25 @@ export async function prepareAll(
     throw cause
   } finally {
     for (const { release } of prepared) release()
+  }
+}
+
+async function prepareShown(
+  context: TogetherParts,
+  { once, onMember }: Change,
+  deployment: Deployment,
+  entry: Entry,
+): Promise<Prepared> {
+  const { name } = deployment.next
+  onMember(name, 'starting')
+  try {
+    const prepared = await prepareOne(context, deployment, entry, once.get(name))
+    onMember(name, prepared.completion ? 'completed' : 'healthy')
+    return prepared
+  } catch (cause) {
+    // The message has the name of the container before the reason.
+    onMember(name, 'failed', (cause as Error).message.slice(`${name}: `.length))
+    throw cause
   }
 }
 
@@ -91,7 +110,9 @@ async function commit(context: TogetherParts, prepared: readonly Prepared[], cha
   const { history, steps } = context
   for (const { deployment, ended } of prepared) {
     const why = ended()
-    if (why !== undefined) throw named(deployment.next.name, new RpcError('container_failed', why))
+    if (why === undefined) continue
+    change.onMember(deployment.next.name, 'failed', why)
+    throw named(deployment.next.name, new RpcError('container_failed', why))
   }
   const completions = prepared.flatMap(({ completion }) => (completion ? [completion] : []))
   if (completions.length > 0) await change.complete(completions)
