@@ -1,6 +1,7 @@
 /** An app of two containers on a real Podman: its members find each other by name, and nothing else finds them. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { watchEvents } from '@selvedge/client/node'
 import type { AppPlan, AppRecord } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cgiImage } from '../../harness/cgi-image.ts'
@@ -159,6 +160,73 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
     expect(await services.runtime().getSecrets(token)).toHaveLength(1)
     await services.runtime().removeApp({ ...token, name: 'one' })
     expect(await services.runtime().getSecrets(token)).toEqual([])
+  })
+
+  describe('while it is deployed', () => {
+    const token = () => ({ edgeAccessToken: services.token })
+    /** Waits for a file before it serves. */
+    const slow = (name: string, dependsOn: readonly string[]) => ({
+      ...member(name, {
+        'MCM.COMMAND': JSON.stringify([
+          ...['/bin/busybox', 'sh', '-c'],
+          `until [ -e /tmp/go ]; do sleep 0.1; done; exec /bin/busybox httpd -f -p 8080`,
+        ]),
+      }),
+      dependsOn: dependsOn.map((service) => ({ service, condition: 'healthy' as const, isRequired: true })),
+    })
+    const deployment = 'a-deployment-of-the-test'
+    const deploySlow = (signal?: AbortSignal) =>
+      services.runtime().deployApp(
+        {
+          ...{ edgeAccessToken: services.token, deployment },
+          plan: {
+            ...{ name: 'slow', services: [slow('db', []), slow('web', ['db'])] },
+            networks: [{ name: 'default', isInternal: false }],
+            ...{ volumes: [], secrets: [], configs: [] },
+          },
+        },
+        ...(signal ? [{ signal }] : []),
+      )
+    const letGo = (name: string) =>
+      podman.run('exec', containerOf(`slow-${name}`)!, '/bin/busybox', 'touch', '/tmp/go')
+    const containerOf = (name: string) =>
+      podman
+        .run('ps', '--format', '{{index .Labels "dev.selvedge.container"}} {{.ID}}')
+        .split('\n')
+        .find((each) => each.includes(`/${name} `))
+        ?.replace(/^.* /, '')
+    /** Reads events until the members are in these states. */
+    const seeing = async (...expected: readonly string[]) => {
+      const done = new AbortController()
+      const connection = { url: services.url(), edgeAccessToken: services.token }
+      for await (const event of watchEvents(connection, ['apps'], { signal: done.signal })) {
+        const found = event.topic === 'apps' && event.data.find((each) => each.deployment === deployment)
+        const states = (found ? found.members : []).map(({ service, state, waitingFor }) =>
+          [service, state, ...waitingFor].join(' '),
+        )
+        if (JSON.stringify(states) !== JSON.stringify(expected)) continue
+        done.abort()
+        return states
+      }
+      throw new Error('the stream ended')
+    }
+
+    it('shows its members, continues when the call is cut, and gives the result to the next call', async () => {
+      const cut = new AbortController()
+      const first = deploySlow(cut.signal)
+      await seeing('db starting', 'web waiting db')
+      cut.abort()
+      await expect(first).rejects.toMatchObject({ reason: 'aborted' })
+      await expect.poll(() => containerOf('slow-db')).toBeDefined()
+      letGo('db')
+      await seeing('db healthy', 'web starting')
+      const second = deploySlow()
+      await expect.poll(() => containerOf('slow-web')).toBeDefined()
+      letGo('web')
+      expect(await second).toMatchObject({ name: 'slow', revision: 1 })
+      await seeing('db healthy', 'web healthy')
+      await services.runtime().removeApp({ ...token(), name: 'slow' })
+    })
   })
 
   describe('with files of its own', () => {
