@@ -153,6 +153,7 @@ const configurationPage = [
       ['`runtime/deployments.a`, `.b`', '0600', 'images, containers, and what happened to them'],
       ['`runtime/schedules.a`, `.b`', '0600', 'up to when the times of functions were run'],
       ['`runtime/apps.a`, `.b`', '0600', 'which containers are one app'],
+      ['`runtime/configs/`', '0700', 'files of apps (`configs`), by the digest of their content'],
       ['`runtime/held-paths.a`, `.b`', '0600', 'paths that removed containers left, for a day'],
       ['`runtime/images/`', '0700', 'content of images, by digest'],
       ['`runtime/storage.db`', '0700 folder', 'storage of functions; made by the first that uses it'],

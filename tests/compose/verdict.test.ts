@@ -67,6 +67,11 @@ describe('both accept', () => {
     expect(await verdicts(one(keys))).toEqual({ check: [], deploy: undefined })
   })
 
+  it('configs, and a file beside the Compose file', async () => {
+    const text = `${one('configs: [c, { source: c, target: /etc/c, mode: 0440, uid: "101" }]')}    volumes: ["./f:/etc/f:ro"]\nconfigs: { c: { content: x } }\n`
+    expect(await verdicts(text, { f: 'text' })).toEqual({ check: [], deploy: undefined })
+  })
+
   it('a volume that a service cannot write', async () => {
     const text = `${one('volumes: ["data:/data:ro"]')}volumes: { data: {} }\n`
     expect(await verdicts(text)).toEqual({ check: [], deploy: undefined })
@@ -95,11 +100,15 @@ describe('both refuse, the check with the line', () => {
       'services.b.depends_on.a: b waits until a is healthy, which runs once',
     ],
     [
-      'a config',
-      `${one('configs: [c]')}configs: { c: { content: x } }\n`,
-      '5 services.web.configs[0]: Files of an app are not possible yet. Put',
+      'a config of the kernel',
+      `${one('configs: [{ source: c, target: /proc/c }]')}configs: { c: { content: x } }\n`,
+      '5 services.web.configs[0]: The file "/proc/c" cannot be replaced',
     ],
-    ['a file beside the Compose file', one('volumes: ["./f:/f"]'), '5 services.web.volumes[0]: '],
+    [
+      'a config above another one',
+      `${one('configs: [{ source: c, target: /etc/c/d }, { source: c, target: /etc/c }]')}configs: { c: { content: x } }\n`,
+      '5 services.web.configs[1]: The file "/etc/c" would be the folder of "/etc/c/d"',
+    ],
     [
       'a volume of two services',
       `  a: { image: x, volumes: ["data:/d"] }\n  b:\n    image: x\n    volumes: ["/own", "data:/d"]\nvolumes: { data: {} }\n`,

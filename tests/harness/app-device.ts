@@ -2,9 +2,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AppPlan, type AppService, RpcError } from '@selvedge/protocol'
+import { type AppPlan, type AppService, RpcError, type TopicData } from '@selvedge/protocol'
 import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import {
+  type AppConfigs,
+  createAppConfigs,
+  readConfig,
+} from '../../apps/runtime/src/services/apps/app-configs.ts'
 import { createApps } from '../../apps/runtime/src/services/apps/apps.ts'
 import { completionOf } from '../../apps/runtime/src/services/apps/completions.ts'
 import { appOf, memberNames } from '../../apps/runtime/src/services/apps/member-names.ts'
@@ -17,6 +22,7 @@ import { openHeldPaths } from '../../apps/runtime/src/services/deployments/held-
 import { keyOf, type Owner } from '../../apps/runtime/src/services/deployments/ownership.ts'
 import type { Ending, Engine, Instance, Plan } from '../../apps/runtime/src/services/engines/engine.ts'
 import { readGrantedPorts } from '../../apps/runtime/src/services/grants/network-grants.ts'
+import type { Images } from '../../apps/runtime/src/services/images/images.ts'
 import { createPorts } from '../../apps/runtime/src/services/ports/ports.ts'
 import { openSecrets, type Secrets } from '../../apps/runtime/src/services/secrets/secrets.ts'
 
@@ -104,6 +110,11 @@ interface Seen {
   /** Keys of data that was removed. */
   removed: string[]
   missingForNames: string | undefined
+  /** What arrives, as the topic `pulls` shows it. */
+  pulls: TopicData<'pulls'>
+  pull: Images['deploy']
+  /** Called when a deployment proceeds. */
+  onProgress: () => void
   /** Called while an instance starts. */
   whileStarting: (plan: Plan) => Promise<unknown>
   /** How an instance exits as soon as it has started, by the name of its container. */
@@ -193,6 +204,7 @@ const createDeviceContainers = (
   engine: Engine,
   seen: Seen,
   secrets: Parameters<typeof createContainers>[0]['secrets'],
+  configs: AppConfigs,
 ) =>
   createContainers({
     ...{ heldPaths, secrets, store: deployments, engines: { function: engine, oci: engine } },
@@ -202,6 +214,7 @@ const createDeviceContainers = (
     appNameOf: (key) => appOf(stored.value, key)?.name,
     namesOf: (key) => memberNames(() => stored.value, key),
     completionOf: (key, revision) => completionOf(stored.value, key, revision),
+    configOf: (key, digest) => readConfig(stored, configs, key, digest),
     grants: { expect: () => undefined },
     storage: { remove: async () => undefined, close: async () => undefined } as never,
     info: () => ({}) as never,
@@ -232,6 +245,11 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     stopped: [],
     removed: [],
     missingForNames: undefined,
+    pulls: [],
+    pull: async () => {
+      throw new RpcError('registry_unavailable', 'there is no registry')
+    },
+    onProgress: () => undefined,
     whileStarting: async () => undefined,
     exits: new Map(),
     end: new Map(),
@@ -247,17 +265,23 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     removedSecrets.push(name)
     return remove(owner, name, expectUnused)
   }
-  const containers = createDeviceContainers(documents, engine, seen, secrets)
+  const configs = createAppConfigs(join(folder, 'configs'))
+  const containers = createDeviceContainers(documents, engine, seen, secrets, configs)
   await containers.resume()
   const apps = createApps({
     store: stored,
     deployments,
     containers,
     secrets,
+    configs,
     engine,
     clock: createFakeClock(),
+    images: { deploy: (owner, source, name) => seen.pull(owner, source, name) },
+    pullsOf: () => seen.pulls,
+    onProgress: () => seen.onProgress(),
   })
   await apps.dropSecrets(documents.left)
+  await apps.dropConfigs()
   return {
     folder,
     seen,

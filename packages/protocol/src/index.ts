@@ -4,7 +4,7 @@
  */
 export * from './apps/app-secrets.ts'
 export * from './apps/plan.ts'
-export * from './apps/read-plan.ts'
+export * from './apps/read-plan/read-plan.ts'
 export type { AppRecord } from './apps/records.ts'
 export { catalogue, messages, type Reason, reasons } from './errors/catalogue.ts'
 export { OAuthError, type OAuthErrorCode, oauthErrors } from './errors/oauth.ts'

@@ -257,9 +257,11 @@ export const libraries: Bounds = {
     'createNmeaReader.epoch': own('a fixed number of members'),
     'createNmeaReader.tell.out': passing('the readings of one chunk: `split(chunk)`'),
   },
-  'packages/protocol/src/apps/read-plan.ts': {
-    'readAppPlan.problems': passing('a few for each value of a plan: `apps.ts: maxAppBodyBytes`'),
+  'packages/protocol/src/apps/read-plan/networks.ts': {
     'checkTaken.claim.owners': passing('16 ports and a path for each service: `plan.ts: services: 64`'),
+  },
+  'packages/protocol/src/apps/read-plan/read-plan.ts': {
+    'readAppPlan.problems': passing('a few for each value of a plan: `apps.ts: maxAppBodyBytes`'),
   },
   'packages/protocol/src/lines/line-splitter.ts': {
     'createLineSplitter.rest': lasting('`rest.length > maxLine`', "`rest = ''`"),
@@ -295,6 +297,9 @@ export const programs: Bounds = {
     'createPolicy.packages': passing('`packages.size >= maxPackages`'),
   },
   // The interfaces of components run in the sandbox of their function, and count to its memory.
+  'apps/cli/src/commands/app/follow.ts': {
+    'createView.shown': passing('one for each member: `plan.ts: services: 64`'),
+  },
   'apps/cli/src/archive/component/host/body.ts': {
     'createQueue.chunks': lasting('`capacity: () => maxBufferedBytes - buffered`', '`chunks.shift`'),
   },

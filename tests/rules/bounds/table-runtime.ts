@@ -516,7 +516,25 @@ export const runtime: Bounds = {
     'setValues.secrets': own('no collection: it calls `secrets.ts: store.update`'),
   },
   'apps/runtime/src/services/apps/apps.ts': {
-    'deploy.set': passing('one for each secret of a plan: `plan.ts: secrets: 64`'),
+    'createApps.deploying': lasting(
+      'one for each deployment that is under way: `attempts.ts: onDevice: 64`',
+      '`deploying.delete`',
+    ),
+  },
+  'apps/runtime/src/services/apps/attempts.ts': {
+    'createAttempts.attempts': lasting(
+      'those under way: `onDevice: 64`; those that are complete: `onDevice: 100`',
+      '`attempts.delete(key)`, when newer ones are complete',
+    ),
+  },
+  'apps/runtime/src/services/apps/deploy-app.ts': {
+    'deployApp.set': passing('one for each secret of a plan: `plan.ts: secrets: 64`'),
+  },
+  'apps/runtime/src/services/engines/oci/config-files.ts': {
+    'files of write': lasting(
+      '`plan.ts: serviceConfigBytes` for each container that runs: `requirements.ts: maxContainers`',
+      '`remove`, and `removeOtherConfigFiles` at the next start',
+    ),
   },
   'apps/runtime/src/services/engines/oci/outbound/members.ts': {
     'inOrder.joined.last': own('one promise: the last change'),

@@ -112,12 +112,10 @@ export const apps: Readonly<Record<string, App>> = {
       'postgres:16-alpine': postgresImage,
     },
     changes: [
-      without('the site of nginx in its image, not in `configs`', / {4}configs:\n {6}- source: site\n.*\n/),
-      without('', /^configs:\n[\s\S]*/m),
       without('without the service `migrate`, which ends', / {6}migrate:\n.*completed_successfully\n/),
       without('', /^ {2}migrate:\n[\s\S]*?(?=^ {2}db:)/m),
     ],
-    reached: [{ service: 'proxy', path: '/index.html', expected: /from nginx/ }],
+    reached: [{ service: 'proxy', path, expected: /db:5432 reached/ }],
     redeployed: 'proxy',
   },
   'redis-web': {

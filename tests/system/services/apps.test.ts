@@ -1,4 +1,7 @@
 /** An app of two containers on a real Podman: its members find each other by name, and nothing else finds them. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { watchEvents } from '@selvedge/client/node'
 import type { AppPlan, AppRecord } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cgiImage } from '../../harness/cgi-image.ts'
@@ -157,6 +160,159 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
     expect(await services.runtime().getSecrets(token)).toHaveLength(1)
     await services.runtime().removeApp({ ...token, name: 'one' })
     expect(await services.runtime().getSecrets(token)).toEqual([])
+  })
+
+  describe('while it is deployed', () => {
+    const token = () => ({ edgeAccessToken: services.token })
+    /** Waits for a file before it serves. */
+    const slow = (name: string, dependsOn: readonly string[]) => ({
+      ...member(name, {
+        'MCM.COMMAND': JSON.stringify([
+          ...['/bin/busybox', 'sh', '-c'],
+          `until [ -e /tmp/go ]; do sleep 0.1; done; exec /bin/busybox httpd -f -p 8080`,
+        ]),
+      }),
+      dependsOn: dependsOn.map((service) => ({ service, condition: 'healthy' as const, isRequired: true })),
+    })
+    const deployment = 'a-deployment-of-the-test'
+    const deploySlow = (signal?: AbortSignal) =>
+      services.runtime().deployApp(
+        {
+          ...{ edgeAccessToken: services.token, deployment },
+          plan: {
+            ...{ name: 'slow', services: [slow('db', []), slow('web', ['db'])] },
+            networks: [{ name: 'default', isInternal: false }],
+            ...{ volumes: [], secrets: [], configs: [] },
+          },
+        },
+        ...(signal ? [{ signal }] : []),
+      )
+    const letGo = (name: string) =>
+      podman.run('exec', containerOf(`slow-${name}`)!, '/bin/busybox', 'touch', '/tmp/go')
+    const containerOf = (name: string) =>
+      podman
+        .run('ps', '--format', '{{index .Labels "dev.selvedge.container"}} {{.ID}}')
+        .split('\n')
+        .find((each) => each.includes(`/${name} `))
+        ?.replace(/^.* /, '')
+    /** Reads events until the members are in these states. */
+    const seeing = async (...expected: readonly string[]) => {
+      const done = new AbortController()
+      const connection = { url: services.url(), edgeAccessToken: services.token }
+      for await (const event of watchEvents(connection, ['apps'], { signal: done.signal })) {
+        const found = event.topic === 'apps' && event.data.find((each) => each.deployment === deployment)
+        const states = (found ? found.members : []).map(({ service, state, waitingFor }) =>
+          [service, state, ...waitingFor].join(' '),
+        )
+        if (JSON.stringify(states) !== JSON.stringify(expected)) continue
+        done.abort()
+        return states
+      }
+      throw new Error('the stream ended')
+    }
+
+    it('shows its members, continues when the call is cut, and gives the result to the next call', async () => {
+      const cut = new AbortController()
+      const first = deploySlow(cut.signal)
+      await seeing('db starting', 'web waiting db')
+      cut.abort()
+      await expect(first).rejects.toMatchObject({ reason: 'aborted' })
+      await expect.poll(() => containerOf('slow-db')).toBeDefined()
+      letGo('db')
+      await seeing('db healthy', 'web starting')
+      const second = deploySlow()
+      await expect.poll(() => containerOf('slow-web')).toBeDefined()
+      letGo('web')
+      expect(await second).toMatchObject({ name: 'slow', revision: 1 })
+      await seeing('db healthy', 'web healthy')
+      await services.runtime().removeApp({ ...token(), name: 'slow' })
+    })
+  })
+
+  describe('with files of its own', () => {
+    const token = () => ({ edgeAccessToken: services.token })
+    const file = (target: string, more: object = {}) => ({
+      ...{ config: 'site', target, mode: '0444', uid: 0, gid: 0 },
+      ...more,
+    })
+    const deployFiles = (content: string) =>
+      services.runtime().deployApp({
+        ...token(),
+        plan: {
+          name: 'files',
+          services: [
+            {
+              ...member('reader', {
+                'MCM.COMMAND': JSON.stringify(['/bin/busybox', 'sh', '-c', '/start.sh']),
+                'MCM.READY': 'none',
+              }),
+              configs: [
+                file('/etc/nginx/conf.d/site.conf'),
+                file('/etc/owned', { mode: '0640', uid: 101, gid: 7 }),
+                { ...file('/start.sh', { mode: '0755' }), config: 'start' },
+                { ...file('/data/in-volume', {}), config: 'start' },
+              ],
+              volumes: [{ volume: 'data', target: '/data', isReadOnly: false }],
+            },
+          ],
+          networks: [{ name: 'default', isInternal: false }],
+          ...{ volumes: [{ name: 'data' }], secrets: [] },
+          configs: [
+            { name: 'site', content },
+            { name: 'start', content: '#!/bin/sh\nexec /bin/busybox sleep 1000000\n' },
+          ],
+        },
+      })
+    const reader = () =>
+      podman
+        .run('ps', '--format', '{{index .Labels "dev.selvedge.container"}} {{.ID}}')
+        .split('\n')
+        .find((each) => each.includes('/files-reader '))
+        ?.replace(/^.* /, '')
+    const inside = (commands: string) =>
+      podman.run('exec', reader()!, '/bin/busybox', 'sh', '-c', `(${commands}) 2>&1 || true`).trim()
+
+    it('a member gets them at their paths, with permissions and owner, and cannot change them', async () => {
+      await deployFiles('listen 80;\n')
+      expect(inside('cat /etc/nginx/conf.d/site.conf /data/in-volume')).toBe(
+        'listen 80;\n#!/bin/sh\nexec /bin/busybox sleep 1000000',
+      )
+      expect(inside('stat -c "%a %u:%g %F" /etc/owned /start.sh /etc/nginx/conf.d/site.conf')).toBe(
+        '640 101:7 regular file\n755 0:0 regular file\n444 0:0 regular file',
+      )
+      expect(inside('echo x >/etc/nginx/conf.d/site.conf')).toContain('Read-only file system')
+      expect(inside('chmod 666 /etc/owned')).toContain('Read-only file system')
+      expect(inside('rm /start.sh')).toMatch(/busy|denied/i)
+      expect(inside('mount -o remount,rw /start.sh')).toMatch(/denied|not permitted|must be superuser/i)
+    })
+
+    it('continues with them when the runtime is killed, and has them after a restart', async () => {
+      const found = reader()
+      await services.restart('SIGKILL')
+      await services.runtime().getContainers(token())
+      expect(reader()).toBe(found)
+      expect(inside('cat /etc/nginx/conf.d/site.conf')).toBe('listen 80;')
+      await services.restart()
+      await expect.poll(() => reader() ?? found).not.toBe(found)
+      expect(inside('cat /etc/nginx/conf.d/site.conf')).toBe('listen 80;')
+      await services.runtime().stopApp({ ...token(), name: 'files' })
+      await services.runtime().startApp({ ...token(), name: 'files' })
+      expect(inside('cat /etc/nginx/conf.d/site.conf')).toBe('listen 80;')
+    })
+
+    it('gets changed ones by a deployment', async () => {
+      const found = reader()
+      await deployFiles('listen 81;\n')
+      await expect.poll(() => reader() ?? found).not.toBe(found)
+      expect(inside('cat /etc/nginx/conf.d/site.conf')).toBe('listen 81;')
+    })
+
+    it('is removed with its files', async () => {
+      await services.runtime().removeApp({ ...token(), name: 'files' })
+      await expect.poll(reader).toBeUndefined()
+      const folder = join(services.stack.state, 'runtime/configs')
+      expect(readdirSync(folder, { recursive: true })).toEqual([])
+    })
   })
 
   describe('with a member that runs once', () => {

@@ -125,8 +125,10 @@ http { access_log /var/log/nginx/access.log; include /etc/nginx/conf.d/*.conf; }
         `#!/bin/sh
 set -e
 if [ "$1" = nginx ]; then
-  touch /etc/nginx/conf.d/default.conf
-  sed -i "s,PORT_OF_TEMPLATE,80," /etc/nginx/conf.d/default.conf
+  # A file that is mounted read-only stays as it is.
+  if touch /etc/nginx/conf.d/default.conf 2>/dev/null; then
+    sed -i "s,PORT_OF_TEMPLATE,80," /etc/nginx/conf.d/default.conf
+  fi
   sed -i "s,GREETING,$GREETING," /usr/share/nginx/html/index.html
 fi
 exec "$@"

@@ -1,4 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Compose files
+import { chmodSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   check,
@@ -301,18 +303,45 @@ describe('files', () => {
     expect(serviceOf(await check(files)).env).toMatchObject({ A: 'a', B: 'b', C: 'own' })
   })
 
-  it('are refused as files of the app, each at its line', async () => {
+  it('are files of the app, from configs and from mounts', async () => {
     const files = {
       'compose.yaml':
-        'services: {web: {image: x, configs: [one, {source: two, target: /etc/two}], volumes: ["./sub/three.conf:/etc/three:ro"]}}\nconfigs: {one: {content: "1"}, two: {file: two.txt}}',
+        'services: {web: {image: x, configs: [one, {source: two, target: /etc/two, mode: 0o640, uid: "101", gid: 7}, four], volumes: ["./sub/three.conf:/etc/three:ro"]}}\nconfigs: {one: {content: "a ${B}"}, two: {file: ./two.txt}, four: {environment: B}, unused: {content: ""}}',
       'two.txt': '2',
       'sub/three.conf': '3',
     }
-    expect(problemsOf(await check(files)).map((each) => each.replace(/: .*/, ''))).toEqual([
-      '1:38 services.web.configs[0]',
-      '1:43 services.web.configs[1]',
-      '1:87 services.web.volumes[0]',
+    const { plan } = await check(files, { env: { B: 'value' } })
+    expect(plan!.configs).toEqual([
+      { name: 'one', content: 'a value' },
+      { name: 'two', content: '2' },
+      { name: 'four', content: 'value' },
+      { name: 'sub-three.conf', content: '3' },
     ])
+    const root = { mode: '0444', uid: 0, gid: 0 }
+    expect(plan!.services[0]!.configs).toEqual([
+      { config: 'one', target: '/one', ...root },
+      { config: 'two', target: '/etc/two', mode: '0640', uid: 101, gid: 7 },
+      { config: 'four', target: '/four', ...root },
+      { config: 'sub-three.conf', target: '/etc/three', ...root },
+    ])
+  })
+
+  it('may be programs, if the file beside the Compose file is one', async () => {
+    const files = {
+      'compose.yaml': 'services: {web: {image: x, volumes: ["./run.sh:/run.sh:ro", "./data:/data:ro"]}}',
+      'run.sh': '#!/bin/sh\n',
+      data: '',
+    }
+    const { plan } = await check(files, { prepare: (folder) => chmodSync(join(folder, 'run.sh'), 0o755) })
+    expect(plan!.services[0]!.configs.map(({ target, mode }) => [target, mode])).toEqual([
+      ['/run.sh', '0555'],
+      ['/data', '0444'],
+    ])
+  })
+
+  it.each(['440', '8444', '4755', '0448', 'rw'])('have no permissions %j', async (mode) => {
+    const text = `services: {web: {image: x, configs: [{source: one, mode: "${mode}"}]}}\nconfigs: {one: {content: x}}`
+    expect(problemsOf(await check(text))[0]).toContain('permissions in octal digits')
   })
 
   it('are where a secret comes from, and its value is not in the plan', async () => {

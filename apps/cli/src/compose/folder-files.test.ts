@@ -19,7 +19,7 @@ afterEach(() => folder.remove())
 const read = (path: string, from = app, maxBytes = 100) => openFolder(app).read(path, from, maxBytes)
 
 it('reads a file of the folder and below it', () => {
-  expect(read('sub/file')).toEqual({ bytes: Buffer.from('inside'), path: 'sub/file' })
+  expect(read('sub/file')).toEqual({ bytes: Buffer.from('inside'), isProgram: false, path: 'sub/file' })
   expect(read('./sub/../sub/file').path).toBe('sub/file')
   expect(read('file', join(app, 'sub')).path).toBe('sub/file')
   expect(read('../sub/file', join(app, 'sub')).path).toBe('sub/file')

@@ -40,6 +40,8 @@ export interface FolderFiles {
 
 interface FolderFile {
   readonly bytes: Buffer
+  /** Whether its owner may execute it. */
+  readonly isProgram: boolean
   /** Below the folder, without `.` and `..`. */
   readonly path: string
 }
@@ -70,13 +72,13 @@ export function openFolder(folder: string): FolderFiles {
       used.files += 1
       if (used.files > composeLimits.files)
         throw new FileRefusal(`The app has more than ${composeLimits.files} files. Use fewer.`)
-      const bytes = readRegular(absolute, maxBytes)
+      const { bytes, isProgram } = readRegular(absolute, maxBytes)
       used.bytes += bytes.length
       if (used.bytes > composeLimits.allBytes)
         throw new FileRefusal(
           `The files of the app have more than ${composeLimits.allBytes} bytes. Use smaller ones.`,
         )
-      return { bytes, path: relative(root, absolute) }
+      return { bytes, isProgram, path: relative(root, absolute) }
     },
   }
 }
@@ -85,7 +87,7 @@ const notRegular =
   'It is a link, a device or something else that is not a regular file. Use a copy of the file.'
 
 /** Opened first and checked then: what was opened is what the path leads to without links. */
-function readRegular(path: string, maxBytes: number): Buffer {
+function readRegular(path: string, maxBytes: number): Pick<FolderFile, 'bytes' | 'isProgram'> {
   let file: number
   try {
     // Without waiting: a named pipe has perhaps no writer.
@@ -99,7 +101,7 @@ function readRegular(path: string, maxBytes: number): Buffer {
     const opened = fstatSync(file)
     if (!opened.isFile()) throw new FileRefusal(notRegular)
     if (!isAt(path, opened)) throw new FileRefusal('A part of its path is a link. Use a copy of the file.')
-    return readWhole(file, maxBytes)
+    return { bytes: readWhole(file, maxBytes), isProgram: (opened.mode & 0o100) !== 0 }
   } catch (cause) {
     if (cause instanceof FileRefusal) throw cause
     throw new FileRefusal(`It cannot be read: ${reasonOf(cause)}. Check the path.`)
@@ -130,5 +132,5 @@ function readWhole(file: number, maxBytes: number): Buffer {
 
 /** A file that the user named on the command line: it may lie anywhere, and be a link. */
 export function readNamedFile(path: string, maxBytes: number): Buffer {
-  return readRegular(realpathSync(path), maxBytes)
+  return readRegular(realpathSync(path), maxBytes).bytes
 }

@@ -11,7 +11,7 @@ import { type At, flagOf, type Member, membersOf, problem, textOf } from './at.t
 import { FileRefusal, type FolderFiles } from './folder-files.ts'
 import { decode } from './parse-yaml.ts'
 import { type Report, shown } from './report.ts'
-import { unknownKey } from './service/draft.ts'
+import { type Scope, unknownKey } from './service/draft.ts'
 import { memberOf, type Tree } from './tree.ts'
 
 type Part = keyof typeof partKeys
@@ -24,7 +24,7 @@ export interface Parts {
   readonly secrets: ReadonlyMap<string, Secret | undefined>
   readonly configs: ReadonlyMap<string, AppPlan['configs'][number]>
   /** Adds a file of the folder as a config. @returns its name; undefined after a problem */
-  readonly addFile: (at: At, path: string) => string | undefined
+  readonly addFile: Scope['addFile']
 }
 
 export interface PartsContext {
@@ -164,13 +164,13 @@ function readFile(
   path: string,
   files: FolderFiles,
   maxBytes: number,
-): { path: string; text: string } | undefined {
+): { path: string; text: string; isProgram: boolean } | undefined {
   try {
     const file = files.read(path, at.tree.place.folder, maxBytes)
     const text = decode(file.bytes)
     if (text === undefined || text.includes('\0'))
       return problem(at, `${shown(path)}: The file is not text in UTF-8. Put it into the image.`)
-    return { path: file.path, text }
+    return { path: file.path, text, isProgram: file.isProgram }
   } catch (cause) {
     if (cause instanceof FileRefusal) return problem(at, `${shown(path)}: ${cause.message}`)
     throw cause
@@ -178,7 +178,11 @@ function readFile(
 }
 
 /** Files of the app, those of mounts included, within the limits of a plan. */
-function createConfigs(files: FolderFiles) {
+function createConfigs(files: FolderFiles): {
+  readonly configs: ReadonlyMap<string, AppPlan['configs'][number]>
+  readonly add: (at: At, name: string, content: string) => boolean
+  readonly addFile: Scope['addFile']
+} {
   const configs = new Map<string, AppPlan['configs'][number]>()
   const byPath = new Map<string, string>()
   let bytes = 0
@@ -214,15 +218,15 @@ function createConfigs(files: FolderFiles) {
   return {
     configs,
     add,
-    addFile: (at: At, path: string): string | undefined => {
+    addFile: (at, path) => {
       const file = readFile(at, path, files, appPlanLimits.configBytes)
       if (!file) return undefined
       const known = byPath.get(file.path)
-      if (known !== undefined) return known
+      if (known !== undefined) return { name: known, isProgram: file.isProgram }
       const name = nameFor(file.path)
       if (!add(at, name, file.text)) return undefined
       byPath.set(file.path, name)
-      return name
+      return { name, isProgram: file.isProgram }
     },
   }
 }

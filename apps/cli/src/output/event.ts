@@ -1,6 +1,7 @@
 /** Events of a runtime for people. Foreign text in them is cleaned by the caller. */
 import { ConnectionFailure } from '@selvedge/client'
 import { describeNotice, type RuntimeEvent } from '@selvedge/protocol'
+import { describeMember } from './member-progress.ts'
 import { paceOf } from './progress.ts'
 
 type DataOf<Name extends RuntimeEvent['topic']> = Extract<RuntimeEvent, { topic: Name }>['data']
@@ -16,6 +17,12 @@ function arrived(pull: DataOf<'pulls'>[number]): string {
   const bytes = totalBytes === null ? '' : `${receivedBytes} of ${totalBytes} bytes`
   return [source, bytes, paceOf(pull)].filter((each) => each !== '').join('  ')
 }
+
+/** A line for the deployment, and one for each member. */
+const deploymentLines = ({ app, state, why, members }: DataOf<'apps'>[number]): string[] => [
+  [app, state, why ?? ''].join('  ').trimEnd(),
+  ...members.map((member) => `${app}  ${describeMember(member)}`),
+]
 
 const orEmpty = (lines: readonly string[]): readonly string[] => (lines.length === 0 ? ['-'] : lines)
 
@@ -37,6 +44,7 @@ const describe: { readonly [Name in RuntimeEvent['topic']]: (data: DataOf<Name>)
       all.map(({ name, state, health, reason }) => [name, state, health, reason ?? ''].join('  ').trimEnd()),
     ),
   pulls: (all) => orEmpty(all.map(arrived)),
+  apps: (all) => orEmpty(all.flatMap(deploymentLines)),
   logs: (lines) =>
     lines.map(
       ({ id, time, stream, text }) =>

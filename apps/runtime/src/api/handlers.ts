@@ -27,7 +27,7 @@ export interface HandlerParts {
   readonly hmac: Hmac
   readonly images: Images
   readonly containers: Containers
-  readonly apps: Omit<Apps, 'forget' | 'get' | 'dropSecrets'>
+  readonly apps: Omit<Apps, 'forget' | 'get' | 'deployments' | 'dropSecrets' | 'dropConfigs'>
   readonly secrets: ServiceSecrets
   readonly schedules: Pick<Schedules, 'runNow'>
   readonly subscriptions: Subscriptions
@@ -76,7 +76,8 @@ export function createHandlers(parts: HandlerParts): HandlersOf<Methods, Runtime
     runScheduled: ({ id, cron }, caller) => parts.schedules.runNow(caller, id, cron),
     getContainerLogs: ({ id, tail }, caller) => ({ lines: containers.logs(caller, id).tail(tail) }),
     getContainerHistory: ({ id }, caller) => containers.history(caller, id),
-    deployApp: ({ plan, secrets: values }, caller) => apps.deploy(caller, plan, values),
+    deployApp: ({ plan, secrets: values, pulls, deployment }, caller) =>
+      apps.deploy(caller, plan, values, { pulls, deployment }),
     getApps: (_, caller) => apps.list(caller),
     startApp: ({ name }, caller) => apps.start(caller, name),
     stopApp: ({ name }, caller) => apps.stop(caller, name),

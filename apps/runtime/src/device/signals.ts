@@ -3,7 +3,7 @@ import { safely } from '@selvedge/service-kit/safely'
 import type { DocumentStore } from '@selvedge/service-kit/store'
 
 /** A part of the device that changes. `fixes`: also those of a receiver, which are not stored each. */
-export type Signal = 'state' | 'fixes' | 'containers' | 'pulls' | 'links' | 'notices'
+export type Signal = 'state' | 'fixes' | 'containers' | 'apps' | 'pulls' | 'links' | 'notices'
 
 export interface Signals {
   send(signal: Signal): void

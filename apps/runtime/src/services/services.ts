@@ -16,6 +16,7 @@ import type { RuntimeConfig } from '../config.ts'
 import type { Device } from '../device/device.ts'
 import type { EngineSummary } from '../device/presence.ts'
 import { signalling } from '../device/signals.ts'
+import { type AppConfigs, createAppConfigs, readConfig } from './apps/app-configs.ts'
 import { type Apps, createApps } from './apps/apps.ts'
 import { completionOf } from './apps/completions.ts'
 import { appOf, memberNames } from './apps/member-names.ts'
@@ -49,7 +50,7 @@ import type { CallingService, OpenServiceApi, ServiceRequests } from './service-
 export interface Services {
   readonly images: Images
   readonly containers: Containers
-  readonly apps: Omit<Apps, 'forget' | 'dropSecrets'>
+  readonly apps: Omit<Apps, 'forget' | 'dropSecrets' | 'dropConfigs'>
   readonly secrets: ServiceSecrets
   readonly schedules: Pick<Schedules, 'runNow'>
   /** What a person should know of the files of the deployments, of paths that were given up, and of secrets. */
@@ -112,11 +113,10 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     onFailed()
     images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
   }
+  const configs = createAppConfigs(join(folder, 'configs'))
   const containers = createContainers({
     ...{ store, heldPaths, secrets, engines, clock, log, accountId, ports, schedules, onChange, onFailed },
-    appNameOf: (key) => appOf(storedApps.value, key)?.name,
-    namesOf: (key) => memberNames(() => storedApps.value, key),
-    completionOf: (key, revision) => completionOf(storedApps.value, key, revision),
+    ...appsOfContainers(storedApps, configs),
     grants: createGrants(config),
     storage: createContainerStorage(join(folder, 'storage.db')),
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
@@ -127,7 +127,8 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     onNotRecovered: (details) => notices.raise('recovery_failed', details),
   })
   const apps = createApps({
-    ...{ store: storedApps, deployments: store, containers, secrets, engine: engines.oci, clock },
+    ...{ store: storedApps, deployments: store, containers, secrets, configs, engine: engines.oci, clock },
+    ...{ images, pullsOf: images.pulls, onProgress: () => device.signals.send('apps') },
   })
   for (const each of [routes, ports, schedules]) each.follow(containers)
   presence.serve(containers, () => workingEngines(engines))
@@ -156,6 +157,14 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   }
 }
 
+/** What containers need of the apps that they belong to. */
+const appsOfContainers = (store: AppStore, configs: AppConfigs) => ({
+  appNameOf: (key: string) => appOf(store.value, key)?.name,
+  namesOf: (key: string) => memberNames(() => store.value, key),
+  completionOf: (key: string, revision: number) => completionOf(store.value, key, revision),
+  configOf: (key: string, digest: string) => readConfig(store, configs, key, digest),
+})
+
 interface Wiped {
   readonly images: Images
   readonly containers: Containers
@@ -179,10 +188,7 @@ function start(
 ): void {
   images.continuePulls()
   const started = containers.resume().then(ports.refresh).then(schedules.start)
-  inBackground(
-    'containers.resume',
-    started.then(() => apps.dropSecrets(leftSecrets)),
-  )
+  inBackground('containers.resume', started.then(() => apps.dropSecrets(leftSecrets)).then(apps.dropConfigs))
 }
 
 const createOwnGateway = (

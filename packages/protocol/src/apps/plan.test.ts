@@ -20,7 +20,7 @@ const service = {
   networks: [{ network: 'default', aliases: [] }],
   volumes: [{ volume: 'data', target: '/data', isReadOnly: false }],
   secrets: [{ secret: 'key', file: 'key.pem' }],
-  configs: [{ config: 'site', target: '/etc/site.conf' }],
+  configs: [{ config: 'site', target: '/etc/site.conf', mode: '0440', uid: 101, gid: 101 }],
 } as const satisfies AppPlan['services'][number]
 
 const plan: AppPlan = {
@@ -37,6 +37,22 @@ const withService = (change: object) => isValid({ ...plan, services: [{ ...servi
 
 it('accepts a plan, and returns it as it is', () => {
   expect(appPlan.parse(plan)).toEqual(plan)
+})
+
+it('has files of root that everyone can read, unless it has other ones', () => {
+  const read = (config: object) =>
+    appPlan.parse({ ...plan, services: [{ ...service, configs: [config] }] }).services[0]!.configs[0]
+  const file = { config: 'site', target: '/etc/site.conf' }
+  expect(read(file)).toEqual({ ...file, mode: '0444', uid: 0, gid: 0 })
+  for (const change of [
+    { mode: '4755' },
+    { mode: '444' },
+    { mode: '0844' },
+    { uid: 65_536 },
+    { gid: -1 },
+    { uid: 0.5 },
+  ])
+    expect(withService({ configs: [{ ...file, ...change }] })).toBe(false)
 })
 
 it.each(['', 'Shop', '-a', 'a-', 'a_b', 'a/b', '..', 'x'.repeat(31)])(

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod'
 import { secretNamePattern } from '../mcm/settings/secrets.ts'
-import { containerSettings } from '../mcm/settings.ts'
+import { configModePattern, containerSettings, maxConfigId } from '../mcm/settings.ts'
 
 /** Most that one app has. */
 export const appPlanLimits = {
@@ -17,9 +17,11 @@ export const appPlanLimits = {
   mounts: 64,
   aliases: 16,
   /** Of the content of one config, in bytes of UTF-8. */
-  configBytes: 512 * 1024,
+  configBytes: 128 * 1024,
   /** Of the content of all configs, in bytes of UTF-8. */
-  allConfigBytes: 2 * 1024 * 1024,
+  allConfigBytes: 192 * 1024,
+  /** Of the files that one service gets: a config counts once for each path. */
+  serviceConfigBytes: 1024 * 1024,
   /** Members of `env` of one service, and characters of all of them together; as for a single container. */
   envMembers: 200,
   envCharacters: 32_768,
@@ -40,6 +42,7 @@ const targetPattern = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~+-]+)+$/
 
 const service = z.string().regex(appServicePattern)
 const part = z.string().regex(appPartPattern)
+const configId = z.number().int().min(0).max(maxConfigId).default(0)
 const target = z.string().max(200).regex(targetPattern)
 
 /** What a service waits for before it starts. */
@@ -79,7 +82,7 @@ const appService = z.strictObject({
   env: z
     .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/), z.string())
     .describe(
-      'Settings (`MCM.…`) and own variables, as of `deployContainer`; without `MCM.VOLUMES` and `MCM.SECRETS`',
+      'Settings (`MCM.…`) and own variables, as of `deployContainer`; without those that follow from other parts of the plan, such as `MCM.VOLUMES`, `MCM.SECRETS` and `MCM.CONFIGS`',
     ),
   dependsOn: z.array(dependency).max(appPlanLimits.services),
   restart: z
@@ -123,7 +126,22 @@ const appService = z.strictObject({
       }),
     )
     .max(appPlanLimits.mounts),
-  configs: z.array(z.strictObject({ config: part, target })).max(appPlanLimits.mounts),
+  configs: z
+    .array(
+      z.strictObject({
+        config: part,
+        target,
+        mode: z
+          .string()
+          .regex(configModePattern)
+          .default('0444')
+          .describe('Permissions in octal digits; the file is read-only in any case'),
+        uid: configId.describe('User in the container that the file belongs to'),
+        gid: configId.describe('Group in the container that the file belongs to'),
+      }),
+    )
+    .max(appPlanLimits.mounts)
+    .describe('Files that the service gets'),
 })
 
 const appSecret = z.discriminatedUnion('from', [

@@ -5,12 +5,14 @@
 import * as z from 'zod'
 import { nodeRecord } from '../http/discovery.ts'
 import { containerRecord, logLine } from '../mcm/records.ts'
+import { deployApp } from '../methods/apps.ts'
 import { getContainerLogs, getContainers } from '../methods/containers.ts'
 import { getMe } from '../methods/get-me.ts'
 import { getGps } from '../methods/gps.ts'
 import { deployImage } from '../methods/images.ts'
 import type { TokenAccess } from '../methods/method.ts'
 import { getNodes } from '../methods/nodes.ts'
+import { isoTime } from '../methods/values.ts'
 
 export interface Topic<Data extends z.ZodType = z.ZodType> {
   readonly summary: string
@@ -57,6 +59,75 @@ export const maxPulls = 8
 /** Maximum characters of the reason for which a download waits. */
 export const maxWaitingReason = 300
 
+const pull = z.object({
+  source: z.string().describe('Reference of the image, as deployImage received it'),
+  receivedBytes: z.number().int(),
+  totalBytes: z
+    .number()
+    .int()
+    .nullable()
+    .describe('Without layers that are on the device already; null until the manifest has arrived'),
+  bytesPerSecond: z
+    .number()
+    .int()
+    .optional()
+    .describe('Of the last ten seconds or so; present from the second second on'),
+  interruptions: z
+    .number()
+    .int()
+    .optional()
+    .describe(
+      'Requests that failed and were repeated, such as cut connections; present from the first one on',
+    ),
+  waiting: z
+    .object({
+      seconds: z.number().int().describe('Until the next request, at the time of the event'),
+      reason: z.string().max(maxWaitingReason).describe('Why the last request failed'),
+    })
+    .optional()
+    .describe('Present while nothing is requested until a time is over'),
+})
+
+/** Maximum deployments of apps that one project sees: those under way, and the newest of the others. */
+export const maxAppDeployments = 16
+
+/** What a member of an app does while the app is deployed. */
+export const memberStates = [
+  'waiting',
+  'pulling',
+  'starting',
+  'healthy',
+  'completed',
+  'unchanged',
+  'failed',
+  'stopped',
+] as const
+
+const appDeployment = z.object({
+  app: z.string().describe('Name of the app'),
+  deployment: z.string().describe('ID that the caller of deployApp gave; empty without one'),
+  startedAt: isoTime,
+  state: z.enum(['deploying', 'deployed', 'failed']),
+  why: z.string().nullable().describe('Why it failed'),
+  members: z
+    .array(
+      z.object({
+        service: z.string(),
+        state: z
+          .enum(memberStates)
+          .describe(
+            '`healthy`: it has started, and passes its health check if it has one; `unchanged`: the one before continues; `stopped`: another member failed',
+          ),
+        waitingFor: z
+          .array(z.string())
+          .describe('Services that it waits for; empty while it waits for its turn'),
+        pull: pull.nullable().describe('How its image arrives, while it is pulled'),
+        why: z.string().nullable().describe('Why it failed'),
+      }),
+    )
+    .describe('In the order of their start'),
+})
+
 export const topics = {
   account: topic({
     summary: 'The associated account, and whether the identity service has confirmed it.',
@@ -76,38 +147,13 @@ export const topics = {
   pulls: topic({
     summary: 'Images that the device downloads from registries for the project, while they are under way.',
     access: deployImage.access,
-    data: z
-      .array(
-        z.object({
-          source: z.string().describe('Reference of the image, as deployImage received it'),
-          receivedBytes: z.number().int(),
-          totalBytes: z
-            .number()
-            .int()
-            .nullable()
-            .describe('Without layers that are on the device already; null until the manifest has arrived'),
-          bytesPerSecond: z
-            .number()
-            .int()
-            .optional()
-            .describe('Of the last ten seconds or so; present from the second second on'),
-          interruptions: z
-            .number()
-            .int()
-            .optional()
-            .describe(
-              'Requests that failed and were repeated, such as cut connections; present from the first one on',
-            ),
-          waiting: z
-            .object({
-              seconds: z.number().int().describe('Until the next request, at the time of the event'),
-              reason: z.string().max(maxWaitingReason).describe('Why the last request failed'),
-            })
-            .optional()
-            .describe('Present while nothing is requested until a time is over'),
-        }),
-      )
-      .max(maxPulls),
+    data: z.array(pull).max(maxPulls),
+  }),
+  apps: topic({
+    summary:
+      'How deployments of apps of the project proceed, with each member: first the newest of those that are complete, then those under way.',
+    access: deployApp.access,
+    data: z.array(appDeployment).max(maxAppDeployments),
   }),
   logs: topic({
     summary:

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type containerSettings, readSettings } from './settings.ts'
 
+const digest = 'ab'.repeat(32)
+
 type Name = keyof typeof containerSettings
 
 const read = (name: Name, text: string) => readSettings({ [name]: text })[name]
@@ -40,6 +42,7 @@ describe('a setting of containers reads', () => {
     ],
     ['MCM.SECRETS', '', []],
     ['MCM.SECRETS_SIGNAL', 'SIGHUP', 'SIGHUP'],
+    ['MCM.CONFIGS', `${digest}:/etc/x:0440:101:65535`, [`${digest}:/etc/x:0440:101:65535`]],
     [
       'MCM.DEVICES',
       '/dev/ttyUSB0, gpu,/dev/serial/by-id/usb-u-blox_AG-if00',
@@ -198,6 +201,26 @@ describe('a setting of containers refuses', () => {
         'ä',
         'x'.repeat(64),
         Array.from({ length: 33 }, (_, at) => `s${at}`).join(','),
+      ],
+    ],
+    [
+      'MCM.CONFIGS',
+      [
+        'a:/x:0444:0:0',
+        `${digest}:/x:0444:0`,
+        `${digest}:x:0444:0:0`,
+        `${digest}:/x/../y:0444:0:0`,
+        `${digest}:/proc/x:0444:0:0`,
+        `${digest}:/etc/hosts:0444:0:0`,
+        `${digest}:/x:4755:0:0`,
+        `${digest}:/x:0448:0:0`,
+        `${digest}:/x:0444:65536:0`,
+        `${digest}:/x:0444:0:65536`,
+        `${digest}:/x:0444:0:-1`,
+        `${digest}:/x:0444:0:0:ro`,
+        `${digest}:/x:0444:0:0, ${digest}:/x:0440:0:0`,
+        `../${digest}:/x:0444:0:0`,
+        Array.from({ length: 33 }, (_, at) => `${digest}:/x${at}:0444:0:0`).join(','),
       ],
     ],
     ['MCM.SECRETS_SIGNAL', ['', 'HUP', 'SIGKILL', 'SIGSTOP', '1', 'SIGHUP\n', 'sighup']],

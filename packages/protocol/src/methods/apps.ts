@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { appNamePattern, appPartPattern, appPlan, appPlanLimits } from '../apps/plan.ts'
 import { appRecord } from '../apps/records.ts'
+import { deployImage, expectedImageName, imageName } from './images.ts'
 import { method, param } from './method.ts'
 import { maxSecretBytes } from './secrets.ts'
 import { edgeAccessToken } from './values.ts'
@@ -20,6 +21,15 @@ const appSecretValue = z.strictObject({
     .max(Math.ceil(maxSecretBytes / 3) * 4),
 })
 
+/** An image that the runtime pulls before the app is deployed: no path of the device, and no upload. */
+const appPull = z.strictObject({
+  source: z
+    .string()
+    .max(300)
+    .regex(/^(?!upload:)[A-Za-z0-9][\w./:@+-]*$/),
+  name: imageName,
+})
+
 /** Why a start of a member fails. */
 const reasons = ['not_found', 'container_failed', 'engine_unavailable', 'storage_full'] as const
 
@@ -30,7 +40,7 @@ export const deployApp = method({
   name: 'deployApp',
   summary: 'Runs several containers as one app, or replaces a running app with a new version.',
   description:
-    'Every member is checked before the first one starts. Members that changed start in the order of the plan, each when those before it are healthy, or have completed if they run once. All of them serve from one moment on: if one fails, the former version of the app continues. Images, and secrets without a value in the call, have to be on the device before. Values of the call are of no use to the former version, and are removed if the deployment fails. Members that are not in the plan any more are removed with their data.',
+    'Every member is checked before the first one starts. Members that changed start in the order of the plan, each when those before it are healthy, or have completed if they run once. All of them serve from one moment on: if one fails, the former version of the app continues. Images that are not in `pulls`, and secrets without a value in the call, have to be on the device before. Values of the call are of no use to the former version, and are removed if the deployment fails. Members that are not in the plan any more are removed with their data.',
   params: [
     edgeAccessToken,
     param(
@@ -49,9 +59,24 @@ export const deployApp = method({
       `a list of { "name": of a secret of the plan, "value": base64 of 1 to ${maxSecretBytes} bytes }, each name once`,
       'Values of secrets of the plan that come from files and variables. A secret without a value keeps the one of the release before, else it is the secret `<app>.<name>` of the project.',
     ),
+    param(
+      'pulls',
+      z.array(appPull).max(appPlanLimits.services).optional(),
+      `a list of { "source": reference to a registry, "name": ${expectedImageName} }`,
+      'Images that the runtime pulls before, as deployImage does, under the names that the services of the plan have as their images.',
+    ),
+    param(
+      'deployment',
+      z
+        .string()
+        .regex(/^[A-Za-z0-9-]{8,64}$/)
+        .optional(),
+      '8 to 64 letters, digits and -',
+      'ID of the deployment, which the caller chooses at random. A call with the ID of one of the last deployments of the app joins it, and gets its result: so a caller continues after a cut connection. The topic `apps` shows it.',
+    ),
   ],
   result: appRecord,
-  reasons: [...reasons, 'conflict', 'busy'],
+  reasons: [...new Set([...reasons, ...deployImage.reasons, 'conflict', 'busy'] as const)],
   access,
   fromServices: 'MCM.MANAGE',
   timeoutMs: deployMs,

@@ -10,6 +10,8 @@ import { deployCompose, describeApp } from './deploy.ts'
 let folder: string
 /** Methods that were called, with the parameter that matters. */
 let called: unknown[][]
+/** What the runtime is to pull. */
+let pulled: (readonly [string, string])[]
 let present: ImageRecord[]
 let sent: AppPlan | undefined
 let values: { readonly name: string; readonly value: string }[]
@@ -17,11 +19,18 @@ let values: { readonly name: string; readonly value: string }[]
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'app-deploy-'))
   called = []
+  pulled = []
   present = []
   sent = undefined
   values = []
 })
 afterEach(() => rmSync(folder, { recursive: true }))
+
+interface Sent {
+  readonly plan: AppPlan
+  readonly secrets?: typeof values
+  readonly pulls?: readonly { readonly source: string; readonly name: string }[]
+}
 
 const context = () =>
   ({
@@ -31,12 +40,9 @@ const context = () =>
         called.push(['getImages'])
         return present
       },
-      deployImage: async ({ source, name }: { source: string; name: string }) => {
-        called.push(['deployImage', source, name])
-        return { name } as ImageRecord
-      },
-      deployApp: async ({ plan, secrets = [] }: { plan: AppPlan; secrets?: typeof values }) => {
+      deployApp: async ({ plan, secrets = [], pulls = [] }: Sent) => {
         called.push(['deployApp', plan.services.map(({ image }) => image)])
+        pulled = pulls.map(({ source, name }) => [source, name])
         values = secrets
         sent = plan
         return { id: 'c-shop' } as AppRecord
@@ -66,13 +72,11 @@ secrets:
   password: { file: ./password }
   key: { environment: SELVEDGE_TEST_APP_KEY }
 `)
-  expect(called).toEqual([
-    ['token'],
-    ['getImages'],
-    ['deployImage', 'redis:7', 'redis-7'],
-    ['deployImage', 'redis:6', 'redis-6'],
-    ['deployImage', 'postgres:16', 'postgres-16'],
-    ['deployApp', ['redis-7', 'redis-6', 'postgres-16']],
+  expect(called).toEqual([['token'], ['getImages'], ['deployApp', ['redis-7', 'redis-6', 'postgres-16']]])
+  expect(pulled).toEqual([
+    ['redis:7', 'redis-7'],
+    ['redis:6', 'redis-6'],
+    ['postgres:16', 'postgres-16'],
   ])
   expect(appPlan.safeParse(sent).success).toBe(true)
   expect(values.map(({ name, value }) => [name, Buffer.from(value, 'base64').toString()])).toEqual([
@@ -94,10 +98,8 @@ services:
   three: { image: nginx, pull_policy: always }
   four: { image: nginx }
 `)
-  expect(called.slice(2)).toEqual([
-    ['deployImage', 'nginx', 'nginx-latest'],
-    ['deployApp', expect.arrayContaining(['cache', 'own', 'nginx-latest'])],
-  ])
+  expect(called.slice(2)).toEqual([['deployApp', expect.arrayContaining(['cache', 'own', 'nginx-latest'])]])
+  expect(pulled).toEqual([['nginx', 'nginx-latest']])
 })
 
 it.each([

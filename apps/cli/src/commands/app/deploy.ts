@@ -1,13 +1,14 @@
 /** Deploys the app that a Compose file describes: images and secrets first, then all containers as one. */
+import { randomUUID } from 'node:crypto'
 import { type AppPlan, type AppRecord, type ImageRecord, maxAppBodyBytes } from '@selvedge/protocol'
 import { readSecretValues } from '../../compose/app-secrets.ts'
 import { type Checked, readCompose } from '../../compose/check-compose.ts'
 import { imageNameOf, imageOnDevice } from '../../compose/device-images.ts'
 import type { Context } from '../../context/context.ts'
 import { exitCodes, UsageError } from '../../failure.ts'
-import { spinning } from '../../output/spinner.ts'
-import { pullImage } from '../image/pull.ts'
+import { followDeployment } from './follow.ts'
 import { memberState } from './member-state.ts'
+import { throughCuts } from './through-cuts.ts'
 
 export interface ComposeChoice {
   /** Compose file. */
@@ -42,15 +43,17 @@ export async function deployCompose(
   }))
   expectRoomFor(plan, secrets)
   const edgeAccessToken = await token()
-  const images = await findImages(context, edgeAccessToken, plan)
-  const services = plan.services.map((each) => ({ ...each, image: images.get(each.image)! }))
-  const deployed = context.runtime.deployApp({
-    edgeAccessToken,
-    plan: { ...plan, services },
-    ...(secrets.length > 0 && { secrets }),
-  })
-  const count = services.length === 1 ? '1 container' : `${services.length} containers`
-  return spinning(context.terminal, `starting ${plan.name}: ${count}`, deployed)
+  const { names, pulls } = await findImages(context, edgeAccessToken, plan)
+  const services = plan.services.map((each) => ({ ...each, image: names.get(each.image)! }))
+  const deployment = randomUUID()
+  const call = () =>
+    context.runtime.deployApp({
+      ...{ edgeAccessToken, deployment },
+      plan: { ...plan, services },
+      ...(secrets.length > 0 && { secrets }),
+      ...(pulls.length > 0 && { pulls: [...pulls] }),
+    })
+  return followDeployment(context, edgeAccessToken, { app: plan.name, deployment }, throughCuts(call))
 }
 
 /** Bytes of a request beside the plan and the values: the token, names, and names of images. */
@@ -79,16 +82,23 @@ function expectValid({ plan, problems, moreProblems }: Checked, path: string): A
   )
 }
 
-/** @returns the name of the image on the device, for each reference of the plan */
+/** An image that the runtime pulls, and the name that it gets. */
+interface Pull {
+  readonly source: string
+  readonly name: string
+}
+
+/** @returns the name of the image on the device, for each reference of the plan, and what the runtime has to pull */
 async function findImages(
   context: Context,
   edgeAccessToken: string,
   { services }: AppPlan,
-): Promise<Map<string, string>> {
-  const found = new Map<string, string>()
+): Promise<{ readonly names: ReadonlyMap<string, string>; readonly pulls: readonly Pull[] }> {
+  const names = new Map<string, string>()
+  const pulls: Pull[] = []
   const present: readonly ImageRecord[] = await context.runtime.getImages({ edgeAccessToken })
   for (const { image, pull } of services) {
-    if (found.has(image)) continue
+    if (names.has(image)) continue
     const known = pull === 'always' ? undefined : imageOnDevice(present, image)
     if (!known && pull === 'never')
       throw new UsageError(
@@ -96,10 +106,11 @@ async function findImages(
         'Deploy it first: selvedge image deploy <archive>',
         exitCodes.failed,
       )
-    const { name } = known ?? (await pullImage(context, edgeAccessToken, image, { name: imageNameOf(image) }))
-    found.set(image, name)
+    const name = known?.name ?? imageNameOf(image)
+    if (!known) pulls.push({ source: image, name })
+    names.set(image, name)
   }
-  return found
+  return { names, pulls }
 }
 
 /** Whether a path on the command line is a Compose file, by its name. */

@@ -65,13 +65,19 @@ function describe({ files, plan, problems, moreProblems, notes, moreNotes }: Che
     .join('\n\n')
 }
 
-function summaryOf({ name, services }: NonNullable<Checked['plan']>): string[] {
+const sizeOf = (bytes: number): string => `${bytes} ${bytes === 1 ? 'byte' : 'bytes'}`
+
+function summaryOf({ name, services, configs }: NonNullable<Checked['plan']>): string[] {
+  const bytesOf = new Map(configs.map((each) => [each.name, Buffer.byteLength(each.content)]))
   return [
     `The app "${name}" is valid: ${counted(services.length, 'service', 'services')}, in the order of their start:`,
-    ...services.map((each) => {
+    ...services.flatMap((each) => {
       const path = each.isBehindGateway ? `, at ${each.env['MCM.BASE_API_PATH']}` : ''
       const ports = each.env['MCM.PORTS'] === undefined ? '' : `, ports ${each.env['MCM.PORTS']}`
-      return `  ${each.name}: ${each.image}${path}${ports}`
+      const files = each.configs.map(
+        ({ config, target, mode }) => `    ${target}: ${sizeOf(bytesOf.get(config) ?? 0)}, mode ${mode}`,
+      )
+      return [`  ${each.name}: ${each.image}${path}${ports}`, ...files]
     }),
   ]
 }

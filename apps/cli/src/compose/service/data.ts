@@ -1,6 +1,17 @@
 /** Keys about what a service gets: variables, files with variables, secrets, configs, labels. */
-import { secretNamePattern } from '@selvedge/protocol'
-import { type At, flagOf, itemsOf, membersOf, note, pairsOf, problem, textOf } from '../at.ts'
+import { type AppService, maxConfigId, secretNamePattern } from '@selvedge/protocol'
+import {
+  type At,
+  flagOf,
+  itemsOf,
+  matchOf,
+  membersOf,
+  note,
+  pairsOf,
+  problem,
+  textOf,
+  wholeOf,
+} from '../at.ts'
 import { readEnvFile } from '../env-file.ts'
 import { FileRefusal } from '../folder-files.ts'
 import { composeLimits } from '../limits.ts'
@@ -15,6 +26,7 @@ const variablePattern = /^[A-Za-z_][A-Za-z0-9_.-]{0,254}$/
 const elsewhere: Readonly<Record<string, string>> = {
   'MCM.VOLUMES': 'volumes',
   'MCM.SECRETS': 'secrets',
+  'MCM.CONFIGS': 'configs',
   'MCM.PORTS': 'ports',
   'MCM.NETWORK': 'network_mode',
   'MCM.HOSTNAME': 'hostname',
@@ -106,7 +118,12 @@ function readOneEnvFile(draft: Draft, { at, path, isRequired, isRaw }: EnvFileEn
   }
 }
 
+/** Permissions and owner of a config in the container. */
+type FileOwner = Pick<AppService['configs'][number], 'mode' | 'uid' | 'gid'>
+
 interface Grant {
+  /** The whole value; undefined for a name alone. */
+  readonly members: ReadonlyMap<string, At>
   readonly at: At
   readonly source: string
   readonly target: string | undefined
@@ -117,14 +134,12 @@ function grantsOf(at: At): Grant[] {
   return itemsOf(at).flatMap((item): Grant[] => {
     if (item.tree.kind === 'scalar') {
       const source = textOf(item)
-      return source === undefined ? [] : [{ at: item, source, target: undefined }]
+      return source === undefined ? [] : [{ at: item, source, target: undefined, members: new Map() }]
     }
-    for (const member of membersOf(item, 'a name, or a mapping with "source"')) {
-      if (['uid', 'gid', 'mode'].includes(member.name))
-        note(member, 'Every user in the container can read the file, and no user can change it.')
-      else if (member.name !== 'source' && member.name !== 'target')
+    const members = membersOf(item, 'a name, or a mapping with "source"')
+    for (const member of members)
+      if (!['source', 'target', 'uid', 'gid', 'mode'].includes(member.name) && !member.name.startsWith('x-'))
         problem(member, 'Only source, target, uid, gid and mode are possible here.')
-    }
     const sourceTree = memberOf(item.tree, 'source')
     const targetTree = memberOf(item.tree, 'target')
     const source = sourceTree && textOf({ ...item, tree: sourceTree })
@@ -132,12 +147,16 @@ function grantsOf(at: At): Grant[] {
       problem(item, 'Its name is missing. Add "source".')
       return []
     }
-    return [{ at: item, source, target: targetTree && textOf({ ...item, tree: targetTree }) }]
+    const target = targetTree && textOf({ ...item, tree: targetTree })
+    return [{ at: item, source, target, members: new Map(members.map((each) => [each.name, each])) }]
   })
 }
 
 function readSecrets(draft: Draft, at: At, scope: Scope): void {
-  for (const { at: item, source, target } of grantsOf(at)) {
+  for (const { at: item, source, target, members } of grantsOf(at)) {
+    for (const name of ['uid', 'gid', 'mode'])
+      if (members.has(name))
+        note(members.get(name)!, 'Every user in the container can read the file, and no user can change it.')
     const file = (target ?? source).replace(/^\/run\/secrets\//, '')
     if (!scope.has.secrets.has(source))
       problem(item, `The file has no secret ${shown(source)}. Add it below "secrets".`)
@@ -159,19 +178,40 @@ function readSecrets(draft: Draft, at: At, scope: Scope): void {
 export const targetPattern = /^(?=.{1,200}$)(?:\/(?!\.{1,2}(?:\/|$))[\w.~+-]+)+$/
 
 function readConfigs(draft: Draft, at: At, scope: Scope): void {
-  for (const { at: item, source, target = `/${source}` } of grantsOf(at)) {
+  for (const { at: item, source, target = `/${source}`, members } of grantsOf(at)) {
+    const owner = {
+      mode: modeOf(members.get('mode')),
+      uid: idOf(members.get('uid')),
+      gid: idOf(members.get('gid')),
+    }
     if (!scope.has.configs.has(source))
       problem(item, `The file has no config ${shown(source)}. Add it below "configs".`)
-    else addConfig(draft, source, target, item)
+    else addConfig(draft, source, target, item, owner)
   }
 }
 
+const readable = '0444'
+
+/** Octal digits, also in the form of YAML 1.2 (`0o440`); a number without a zero before it would be a decimal one. */
+function modeOf(at: At | undefined): string {
+  const text = at && matchOf(at, /^0o?[0-7]{3}$/, 'permissions in octal digits, such as 0444')
+  return text === undefined ? readable : `0${text.slice(-3)}`
+}
+
+const idOf = (at: At | undefined): number => (at && wholeOf(at, 0, maxConfigId)) ?? 0
+
 /** A file of the app at a path in the container. */
-export function addConfig(draft: Draft, config: string, target: string, at: At): void {
+export function addConfig(
+  draft: Draft,
+  config: string,
+  target: string,
+  at: At,
+  owner: FileOwner = { mode: readable, uid: 0, gid: 0 },
+): void {
   if (!targetPattern.test(target))
     problem(at, `${shown(target)} is not a path in the container. Write one such as /etc/app.conf.`)
   else {
-    draft.configs.push({ config, target })
+    draft.configs.push({ config, target, ...owner })
     draft.places.configs.push(at)
   }
 }
@@ -199,7 +239,7 @@ export const dataKeys: Keys = {
   environment: used('variables of the service; `MCM.…` are settings of its container', readEnvironment),
   env_file: used('variables of the service, from files in the folder', readEnvFiles),
   secrets: used('files in `/run/secrets`', readSecrets),
-  configs: used('files of the app', readConfigs),
+  configs: used('files of the app, read-only, with `target`, `mode`, `uid` and `gid`', readConfigs),
   labels: used(
     `\`${labels.basePath}\` and \`${labels.port}\`: the path at the gateway; others change nothing`,
     readLabels,

@@ -63,8 +63,11 @@ export interface Scope {
   readonly variable: (name: string) => string | undefined
   /** Members of the file itself. */
   readonly has: Readonly<Record<'networks' | 'volumes' | 'secrets' | 'configs', ReadonlySet<string>>>
-  /** Adds a file beside the Compose file to the configs of the app. @returns its name; undefined after a problem */
-  readonly addFile: (at: At, path: string) => string | undefined
+  /** Adds a file beside the Compose file to the configs of the app. @returns its name, and whether it may be executed; undefined after a problem */
+  readonly addFile: (
+    at: At,
+    path: string,
+  ) => { readonly name: string; readonly isProgram: boolean } | undefined
 }
 
 export const createDraft = (name: string, at: At): Draft => ({

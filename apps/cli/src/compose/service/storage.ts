@@ -180,9 +180,9 @@ function addBind(draft: Draft, { at, source = '', target, isReadOnly }: Mount, s
       at,
       `${shown(source)} is a folder of this machine, which the device does not have. Use a named volume for data of the service, "configs" for single files, or an absolute path for a folder of the device.`,
     )
-  const config = scope.addFile(at, source)
-  if (config === undefined) return
-  addConfig(draft, config, target, at)
+  const file = scope.addFile(at, source)
+  if (!file) return
+  addConfig(draft, file.name, target, at, { mode: file.isProgram ? '0555' : '0444', uid: 0, gid: 0 })
   note(at, `The app has a copy of the file.${isReadOnly ? '' : ' The service cannot change it.'}`)
 }
 

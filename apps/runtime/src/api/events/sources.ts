@@ -27,6 +27,7 @@ export interface SourceParts {
   readonly services: {
     readonly containers: ContainerViews
     readonly images: Pick<Services['images'], 'pulls'>
+    readonly apps: Pick<Services['apps'], 'deployments'>
   }
 }
 
@@ -37,7 +38,7 @@ const nodesIntervalMs = 30_000
 
 export function createSources({ device, location, services }: SourceParts): Sources {
   const { state, identity, clock, notices } = device
-  const { containers, images } = services
+  const { containers, images, apps } = services
   const stateOf = (topic: TopicName, signals: readonly Signal[], read: (owner: AccessClaims) => unknown) => ({
     signals,
     open: (owner: AccessClaims) => createStateChannel(topic, () => read(owner)),
@@ -53,6 +54,7 @@ export function createSources({ device, location, services }: SourceParts): Sour
       isOfClient: true,
     },
     pulls: { ...stateOf('pulls', ['pulls'], (owner) => images.pulls(owner)), isOfClient: true },
+    apps: { ...stateOf('apps', ['apps', 'pulls'], (owner) => apps.deployments(owner)), isOfClient: true },
     logs: {
       isOfClient: true,
       signals: [],

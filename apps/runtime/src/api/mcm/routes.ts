@@ -16,7 +16,7 @@ import { beginUpload, isTus, resumableRoutes } from './resumable.ts'
 export interface McmParts {
   readonly images: Images
   readonly containers: Containers
-  readonly apps: Omit<Apps, 'forget' | 'dropSecrets'>
+  readonly apps: Omit<Apps, 'forget' | 'dropSecrets' | 'dropConfigs'>
   readonly clock: Clock
 }
 

@@ -1,5 +1,5 @@
 /** An app is deployed and removed as one: a caller, a failure or a power cut finds the former app or the next one. */
-import { cpSync, mkdtempSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -227,6 +227,115 @@ describe('the containers of an app', () => {
     const reasons = await Promise.all(wanted.map((each) => reasonOf(() => device.apps.deploy(own, each))))
     expect(reasons.toSorted()).toEqual(['accepted', 'conflict'])
     expect([Object.keys(device.stored.value).length, device.containersIn()]).toEqual([1, { 'a-b-c': 'i r1' }])
+  })
+})
+
+describe('files of an app', () => {
+  const using = (content: string, more = {}) =>
+    plan(
+      'shop',
+      [
+        service('web', {
+          configs: [{ config: 'site', target: '/etc/site.conf', mode: '0444', uid: 0, gid: 0 }],
+          ...more,
+        }),
+        service('db'),
+      ],
+      { configs: [{ name: 'site', content }] },
+    )
+  /** What members got when they started. */
+  let got: string[]
+  beforeEach(() => {
+    got = []
+    device.seen.whileStarting = async ({ key, configs = [] }) =>
+      void got.push(...configs.map(({ target, read }) => `${key.split('/').at(-1)} ${target} ${read()}`))
+  })
+  /** Contents that are stored. */
+  const stored = () => {
+    const folder = join(device.folder, 'configs')
+    if (!existsSync(folder)) return []
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((each) => each.includes('/'))
+      .map((each) => readFileSync(join(folder, each), 'utf8'))
+      .toSorted()
+  }
+
+  it('are there when a member starts, and a changed file starts its members again', async () => {
+    await device.apps.deploy(own, using('one'))
+    await device.apps.deploy(own, using('one'))
+    expect([got, device.seen.started]).toEqual([['shop-web /etc/site.conf one'], ['shop-web', 'shop-db']])
+    await device.apps.deploy(own, using('two'))
+    expect(device.seen.started).toEqual(['shop-web', 'shop-db', 'shop-web'])
+    expect([got.at(-1), stored()]).toEqual(['shop-web /etc/site.conf two', ['two']])
+  })
+
+  it('of a deployment that fails are removed, and the former version keeps its own', async () => {
+    await device.apps.deploy(own, using('one'))
+    failing('shop-web')
+    await failureOf(device.apps.deploy(own, using('two')))
+    expect(stored()).toEqual(['one'])
+    failing('other-web')
+    await failureOf(device.apps.deploy(own, { ...using('three'), name: 'other' }))
+    await failureOf(device.apps.deploy(own, { ...using('four', { image: 'nothing' }), name: 'more' }))
+    expect(stored()).toEqual(['one'])
+  })
+
+  it('are those of the version that serves after a restart of the runtime', async () => {
+    await device.apps.deploy(own, using('one'))
+    await device.close(false)
+    device = await openDevice(device.folder)
+    device.seen.whileStarting = async ({ configs = [] }) =>
+      void got.push(...configs.map(({ read }) => `${read()}`))
+    await device.containers.stop(own, 'shop-web')
+    await device.containers.start(own, 'shop-web')
+    expect(got.at(-1)).toBe('one')
+    expect(stored()).toEqual(['one'])
+  })
+
+  it('of a deployment that a power cut interrupted are removed at the next start', async () => {
+    await device.apps.deploy(own, using('one'))
+    const copy = mkdtempSync(join(tmpdir(), 'apps-'))
+    device.seen.whileStarting = async ({ key }) => {
+      if (!key.endsWith('/shop-web')) return
+      await device.stored.settled()
+      cpSync(device.folder, copy, { recursive: true })
+    }
+    await device.apps.deploy(own, using('two'))
+    expect(stored()).toEqual(['two'])
+    await device.close()
+    device = await openDevice(copy)
+    expect(stored()).toEqual(['one'])
+  })
+
+  it('are removed with the app, and with its account', async () => {
+    await device.apps.deploy(own, using('one'))
+    await device.apps.deploy(own, { ...using('two'), name: 'other' })
+    await device.apps.remove(own, 'shop')
+    expect(stored()).toEqual(['two'])
+    await device.apps.forget('a')
+    expect(stored()).toEqual([])
+  })
+
+  it('that are damaged stop a start, and are written again by a deployment', async () => {
+    await device.apps.deploy(own, using('one'))
+    const folder = join(device.folder, 'configs')
+    const [path] = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((each) =>
+      each.includes('/'),
+    )
+    writeFileSync(join(folder, path!), 'other')
+    await device.containers.stop(own, 'shop-web')
+    expect(await reasonOf(() => device.containers.start(own, 'shop-web'))).toBe('container_failed')
+    await device.apps.deploy(own, using('one'))
+    expect(stored()).toEqual(['one'])
+  })
+
+  it('are not possible for functions, and not for single containers', async () => {
+    expect(await reasonOf(() => device.apps.deploy(own, using('one', { image: 'f' })))).toBe('invalid_params')
+    expect(stored()).toEqual([])
+    const env = { 'MCM.CONFIGS': `${'0'.repeat(64)}:/x:0444:0:0` }
+    expect(await reasonOf(() => device.containers.deploy(own, { name: 'x', image: 'i', env }))).toBe(
+      'invalid_params',
+    )
   })
 })
 

@@ -1,9 +1,14 @@
 /** What a plan becomes, and what is refused with its path instead of being left out. */
+import { hash } from 'node:crypto'
 import { type AppPlan, type AppService, appPlan } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
 import { plan, service } from '../../../../../tests/harness/app-device.ts'
 import { ownArchitecture } from '../images/manifest.ts'
 import { readMembers } from './members.ts'
+
+const file = (target: string) => ({ config: 'c', target, mode: '0444', uid: 0, gid: 0 })
+const withFiles = (more: Partial<AppService>, content = '') =>
+  plan('shop', [service('web', more)], { configs: [{ name: 'c', content }] })
 
 const refusalOf = (wanted: AppPlan): string => {
   try {
@@ -98,8 +103,69 @@ describe('a plan is refused', () => {
       ]),
     ]),
     ['further capabilities', one({ addCapabilities: ['SYS_ADMIN'] }), 'plan.services[0].addCapabilities: '],
-    ['files', one({ configs: [{ config: 'x', target: '/x' }] }), 'plan.services[0].configs[0]: '],
-    ['files of the app', one({}, { configs: [{ name: 'x', content: '' }] }), 'plan.configs: '],
+    [
+      'an unknown file',
+      one({ configs: [file('/x')] }),
+      'plan.services[0].configs[0]: the app has no config "c"',
+    ],
+    ...['/proc/x', '/dev/x', '/run/secrets/x', '/run/selvedge/host', '/etc/hosts', '/etc/resolv.conf'].map(
+      (target): [string, AppPlan, string] => [
+        `a file at ${target}`,
+        withFiles({ configs: [file(target)] }),
+        `plan.services[0].configs[0]: web: the file "${target}" cannot be replaced`,
+      ],
+    ),
+    [
+      'two files at one path',
+      withFiles({ configs: [file('/x'), file('/x')] }),
+      'plan.services[0].configs[1]: web: the file "/x" is there twice',
+    ],
+    [
+      'a file in a file',
+      withFiles({ configs: [file('/x'), file('/x/y')] }),
+      'plan.services[0].configs[1]: web: "/x" is a file, and has no "/x/y" in it',
+    ],
+    [
+      'a file above another one',
+      withFiles({ configs: [file('/x/y'), file('/x')] }),
+      'plan.services[0].configs[1]: web: the file "/x" would be the folder of "/x/y"',
+    ],
+    [
+      'a file in place of a volume',
+      withFiles({ configs: [file('/x')], volumes: [{ volume: null, target: '/x', isReadOnly: false }] }),
+      'plan.services[0].configs[0]: web: "/x" is a folder of the service already',
+    ],
+    [
+      'a file in place of memory',
+      withFiles({ configs: [file('/x')], env: { 'MCM.TMPFS': '/x:8' } }),
+      'plan.services[0].configs[0]: web: "/x" is a folder of the service already',
+    ],
+    [
+      'a file in place of a folder of the device',
+      withFiles({ configs: [file('/x')], env: { 'MCM.MOUNTS': '/srv:/x/y' } }),
+      'plan.services[0].configs[0]: web: the file "/x" would be the folder of "/x/y"',
+    ],
+    [
+      'a file that is too large',
+      withFiles({}, 'ü'.repeat(65_537)),
+      'plan.configs[0]: it has 131074 bytes; the limit is 131072',
+    ],
+    [
+      'files that are too large together',
+      one({}, { configs: ['x', 'y', 'z'].map((name) => ({ name, content: 'x'.repeat(65_537) })) }),
+      'plan.configs: all of them have 196611 bytes; the limit is 196608',
+    ],
+    [
+      'files of a service that are too large together',
+      withFiles({ configs: Array.from({ length: 9 }, (_, at) => file(`/x${at}`)) }, 'x'.repeat(131_072)),
+      'plan.services[0].configs: web: its files have 1179648 bytes; the limit is 1048576',
+    ],
+    [
+      'more files than a container has',
+      withFiles({ configs: Array.from({ length: 33 }, (_, at) => file(`/x${at}`)) }),
+      'plan.services[0]: its parts give MCM.CONFIGS',
+    ],
+    ['files as a setting', one({ env: { 'MCM.CONFIGS': '' } }), 'plan.services[0].env["MCM.CONFIGS"]: '],
     [
       'two services of one name',
       plan('shop', [service('web'), service('web')]),
@@ -298,6 +364,12 @@ describe('a member', () => {
     const volumes = [{ volume: 'x', target: '/x', isReadOnly: true }]
     expect(envOf({ volumes }, { volumes: [{ name: 'x' }] })).toEqual({ 'MCM.VOLUMES': 'x:/x:ro' })
   })
+})
+
+it('a member has files by the digests of their contents', () => {
+  const wanted = withFiles({ configs: [{ ...file('/etc/x'), mode: '0640', uid: 101, gid: 7 }] }, 'text')
+  const digest = hash('sha256', 'text', 'hex')
+  expect(readMembers(wanted)[0]!.spec.env).toMatchObject({ 'MCM.CONFIGS': `${digest}:/etc/x:0640:101:7` })
 })
 
 it('a dependency that is not required may be missing', () => {

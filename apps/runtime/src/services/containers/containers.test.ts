@@ -133,6 +133,7 @@ function open(): Containers {
     appNameOf: () => undefined,
     namesOf: () => undefined,
     completionOf: () => undefined,
+    configOf: () => Buffer.alloc(0),
     grants: { expect: () => undefined },
     engines: { function: engine, oci: engine },
     storage: { remove: async () => undefined, close: async () => undefined } as never,

@@ -17,7 +17,7 @@ import { createPathOwners } from './path-owners.ts'
 import { recover, removeData, removeLeaving } from './recovery.ts'
 import { createRenewals, type Renewals } from './renewals.ts'
 import type { Service } from './service.ts'
-import { createTogether, type Together } from './together.ts'
+import { createTogether, type Together } from './together/together.ts'
 import { createViews, type Views } from './views.ts'
 
 export interface Containers extends Changes, Views, Renewals, Together {

@@ -19,7 +19,14 @@ import type { Entry } from './entries.ts'
 import { lastWords, linesOfReason } from './history.ts'
 import type { Running } from './instances.ts'
 import { expectOfAccount } from './owned.ts'
-import { expectFree, expectRoom, expectScheduling, expectUnreserved, findImage } from './requirements.ts'
+import {
+  expectFiles,
+  expectFree,
+  expectRoom,
+  expectScheduling,
+  expectUnreserved,
+  findImage,
+} from './requirements.ts'
 import type { Service } from './service.ts'
 
 const rule = 'a new version must start and pass its health check'
@@ -89,7 +96,9 @@ export function createDeploySteps(parts: ChangeParts): DeploySteps {
 
   function expectDeployable(value: Deployments, { key, next, content }: Deployment): void {
     expectOfAccount(next, parts.accountId())
-    expectScheduling(readSettings(next.env), content)
+    const settings = readSettings(next.env)
+    expectScheduling(settings, content)
+    expectFiles(settings, content)
     entries.expectAllowed(next)
     expectRoom(value, key, next)
     expectUnreserved(next)
@@ -161,6 +170,7 @@ export function createDeploy(parts: ChangeParts, steps: DeploySteps): Deploys {
     deploy: (owner, spec) =>
       inTurn(keyOf(owner, spec.name), (entry, key) => {
         parts.expectSingle(key, 'deployApp changes it with the others')
+        expectNoConfigs(spec)
         const deployment = steps.plan(owner, key, spec, 'deployContainer')
         expectDeployable(store.value, deployment)
         return start(deployment, entry)
@@ -175,6 +185,14 @@ export function createDeploy(parts: ChangeParts, steps: DeploySteps): Deploys {
       await start({ key, owner, before, next, content, happened: { event: 'renewed', rule } }, entry)
     },
   }
+}
+
+/** @throws RpcError `invalid_params` for files, which only an app has */
+function expectNoConfigs({ env }: ContainerSpec): void {
+  if (readSettings(env)['MCM.CONFIGS'].length > 0)
+    throw new RpcError('invalid_params', 'env["MCM.CONFIGS"] follows from the plan of an app', {
+      hint: 'Deploy a Compose file with "configs", or put the files into the image.',
+    })
 }
 
 /** The ports of the new version are open while it starts. */

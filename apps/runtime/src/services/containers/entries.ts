@@ -7,6 +7,7 @@ import {
   type LogLine,
   RpcError,
   readSettings,
+  usedConfigs,
   usedSecrets,
 } from '@selvedge/protocol'
 import { redactText } from '@selvedge/protocol/redaction'
@@ -55,6 +56,8 @@ export interface EntryParts {
   readonly namesOf: (key: string) => MemberNames | undefined
   /** How a member of an app that runs once completed, in a revision of its container. */
   readonly completionOf: (key: string, revision: number) => Completion | undefined
+  /** The content of a file of its app. @throws RpcError `container_failed` if it is missing */
+  readonly configOf: (key: string, digest: string) => Buffer
   /** Ports of the device that lead to containers. */
   readonly ports: PortKeeper
   /** Times at which functions are called. */
@@ -151,7 +154,7 @@ export function createEntries(
       },
       // A container may write what it likes into its own log; lines of the runtime may quote secrets in errors and addresses.
       log: (stream, text) => (stream === 'runtime' ? noteIn(entry, text) : entry.log.add(stream, text)),
-      ...membersOf(parts, key),
+      ...ofApp(parts, key, settings),
       expectAllowed: () => allowed.expect(container),
       ...secretsOf(parts.secrets, entry.mask, container, settings),
     }
@@ -248,10 +251,12 @@ export const completedOf = (
   { wanted, revision }: StoredContainer,
 ): Completion | undefined => (wanted === 'stopped' ? completionOf(key, revision) : undefined)
 
-/** What a plan has of other members of an app. */
-function membersOf({ namesOf }: EntryParts, key: string) {
+/** What a plan has of its app: other members, and files. */
+function ofApp({ namesOf, configOf }: EntryParts, key: string, settings: ContainerSettings) {
   const members = namesOf(key)
-  return members && { members }
+  const used = usedConfigs(settings['MCM.CONFIGS'])
+  const configs = used.map((each) => ({ ...each, read: () => configOf(key, each.digest) }))
+  return { ...(members && { members }), ...(configs.length > 0 && { configs }) }
 }
 
 /** What a plan has of secrets. They are hidden before the instance has them. */

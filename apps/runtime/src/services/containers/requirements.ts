@@ -110,6 +110,14 @@ export function expectFree(
   )
 }
 
+/** @throws RpcError `invalid_params` for a function that is to get files of its app */
+export function expectFiles(settings: Pick<ContainerSettings, 'MCM.CONFIGS'>, { kind }: Content): void {
+  if (settings['MCM.CONFIGS'].length === 0 || kind === 'oci') return
+  throw new RpcError('invalid_params', 'it is a function, which gets no files of its app (configs)', {
+    hint: 'Bundle the files with the function, or use variables.',
+  })
+}
+
 /** @throws RpcError `invalid_params` for times of something that can't get the event */
 export function expectScheduling(
   settings: Pick<ContainerSettings, 'MCM.CRON'>,

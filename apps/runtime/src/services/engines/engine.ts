@@ -2,7 +2,14 @@
  * The port of the engines: what runs an image. Two implementations, `function` and `oci`, pass one suite. An engine knows
  * nothing of desired state, restarts or routes; it starts instances, reports when they end, and leaves nothing behind.
  */
-import type { ContainerSettings, EndReason, Methods, PortMapping, ResultOf } from '@selvedge/protocol'
+import type {
+  ContainerSettings,
+  EndReason,
+  Methods,
+  PortMapping,
+  ResultOf,
+  UsedConfig,
+} from '@selvedge/protocol'
 import type { MemberNames } from '../apps/member-names.ts'
 import type { Content } from '../deployments/deployments.ts'
 import type { Asking } from '../grants/granted-to.ts'
@@ -56,6 +63,12 @@ export interface HostServices {
 
 export type LogStream = 'stdout' | 'stderr' | 'runtime'
 
+/** A file of its app that an instance gets. */
+export interface PlanConfig extends UsedConfig {
+  /** @throws RpcError `container_failed` if its content is missing */
+  read(): Buffer
+}
+
 /** One instance to be started. */
 export interface Plan {
   /** Container ID as callers know it, `<clientId>-<name>`. */
@@ -82,6 +95,8 @@ export interface Plan {
    * @throws RpcError `not_found` with the name of one that is not set
    */
   readonly secrets?: () => readonly ServiceSecret[]
+  /** Files of its app. Absent: it gets no file. */
+  readonly configs?: readonly PlanConfig[]
   /** A line of the program without the values of secrets. Absent: it has no secrets. */
   readonly hideSecrets?: (stream: LogStream, line: string) => string
 }

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { Plan } from '../engine.ts'
+import type { ConfigMount } from './config-files.ts'
 import type { EngineTraits } from './engine-traits.ts'
 import { deviceSpecs, type Given, mountSpecs } from './given.ts'
 import { rangeLabel, usernsMode } from './id-ranges.ts'
@@ -75,6 +76,8 @@ export interface Description {
   readonly hasWayOut: boolean
   /** Folder on this device with the files of its secrets. */
   readonly secretsFolder: string | undefined
+  /** Files of its app. */
+  readonly configMounts: readonly ConfigMount[]
   readonly given: Given
   readonly volumes: Volumes
   readonly config: ImageConfig
@@ -176,7 +179,7 @@ const inMemory = ({ isPodman }: EngineTraits): readonly string[] =>
 function hostConfig(description: Description): object {
   const { plan, folder, network, isPublished, isOfDevice, hasWayOut, volumes, users, traits, config } =
     description
-  const { secretsFolder, given } = description
+  const { secretsFolder, configMounts, given } = description
   const { settings } = plan
   const isReadOnly = settings['MCM.ROOT'] === 'read-only'
   return {
@@ -217,6 +220,7 @@ function hostConfig(description: Description): object {
         isPodman: traits.isPodman,
       }),
       ...(secretsFolder === undefined ? [] : [`${secretsFolder}:${secretsTarget}:ro`]),
+      ...configMounts.map(({ path, target }) => `${path}:${target}:ro`),
       ...(isOfDevice ? [sysOfDevice] : []),
       ...mountSpecs(given),
     ],

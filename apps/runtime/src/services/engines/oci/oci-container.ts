@@ -7,6 +7,7 @@ import { reportFailure } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Instance, Plan, TcpUpstream } from '../engine.ts'
 import * as answers from './answers.ts'
+import { type ConfigFiles, openConfigFiles } from './config-files.ts'
 import { type CreateBody, createBody, labels, usersLabels } from './create-body.ts'
 import { expectFreePort } from './device-port.ts'
 import type { DiskWatch } from './disk-watch.ts'
@@ -76,6 +77,7 @@ interface Prepared {
 /** The folders of an instance on the device. */
 interface OwnFolder extends SocketFolder {
   readonly secrets: SecretFiles | undefined
+  readonly configs: ConfigFiles
 }
 
 /** Creates and starts the container of a plan. @throws RpcError `container_failed`, `storage_full`, `engine_unavailable` */
@@ -95,8 +97,8 @@ export async function startContainer(host: OciHost, plan: Plan): Promise<OciInst
 }
 
 async function startPrepared(host: OciHost, prepared: Prepared, plan: Plan): Promise<OciInstance> {
-  const { given } = prepared
-  const own = await openFolder(host, plan).catch((cause: unknown) => {
+  const { given, users } = prepared
+  const own = await openFolder(host, plan, users, true).catch((cause: unknown) => {
     given.close()
     throw cause
   })
@@ -135,9 +137,9 @@ async function adoptPrepared(
   prepared: Prepared,
   found: answers.Inspected,
 ): Promise<OciInstance | undefined> {
-  const { api, given } = prepared
+  const { api, given, users } = prepared
   given.close()
-  const own = await openFolder(host, plan)
+  const own = await openFolder(host, plan, users, false)
   try {
     // Its users are part of what is proven.
     const { Labels } = prepared.body(own)
@@ -179,23 +181,40 @@ const nameOf = ({ owner }: OciHost, { key, revision }: Plan): string =>
   `selvedge-${owner}-${shortHash(key)}-r${revision}`
 
 /** @throws RpcError if a secret is not set, or there is no folder in memory; and what the system throws */
-async function openFolder({ folder, owner }: OciHost, plan: Plan): Promise<OwnFolder> {
+async function openFolder(
+  { folder, owner }: OciHost,
+  plan: Plan,
+  users: Users,
+  isNew: boolean,
+): Promise<OwnFolder> {
   const name = `${shortHash(plan.key)}-${plan.revision}`
   const values = plan.secrets?.()
   const secrets = values && openSecretFiles(secretsFolder(owner), name)
+  let configs: ConfigFiles | undefined
+  const removeFiles = () => {
+    secrets?.remove()
+    configs?.remove()
+  }
   try {
     if (values) secrets?.replace(values)
     const socket = await openSocketFolder(folder, name, plan.host.serve, plan)
+    try {
+      configs = openConfigFiles(folder, name, plan.configs ?? [], users, isNew)
+    } catch (cause) {
+      await socket.close()
+      throw cause
+    }
     return {
       path: socket.path,
       secrets,
+      configs,
       async close() {
         await socket.close()
-        secrets?.remove()
+        removeFiles()
       },
     }
   } catch (cause) {
-    secrets?.remove()
+    removeFiles()
     throw cause
   }
 }
@@ -227,9 +246,9 @@ async function prepare(
     port,
     volumes,
     config,
-    body: ({ path: folder, secrets }) => {
+    body: ({ path: folder, secrets, configs: { mounts: configMounts } }) => {
       const common = { plan, owner, image, port, folder, volumes, config, users, traits, given, ...reach }
-      return createBody({ ...common, secretsFolder: secrets?.path }, secret())
+      return createBody({ ...common, configMounts, secretsFolder: secrets?.path }, secret())
     },
     load: () => images.load(api, plan, config),
   }

@@ -7,6 +7,7 @@ import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, Plan } from '../engine.ts'
 import * as answers from './answers.ts'
 import { awaitReady } from './await-ready.ts'
+import { removeOtherConfigFiles } from './config-files.ts'
 import { labels } from './create-body.ts'
 import { describeEngine } from './describe-engine.ts'
 import { createDiskWatch } from './disk-watch.ts'
@@ -112,6 +113,7 @@ export function createOciEngine(parts: OciEngineParts): Engine {
       }
       const names = [...running].map(([key, revision]) => `${shortHash(key)}-${revision}`)
       removeOtherFiles(owner, new Set(names))
+      removeOtherConfigFiles(folder, new Set(names))
       await guard.releaseOthers(`selvedge-${owner}-`, await removeUnusedNetworks(api, owner))
       await images.keepOnly(api, digests)
       await images.sweep(api)

@@ -1,0 +1,27 @@
+/** Pulls the images of an app before it is deployed. */
+import type { AppPlan } from '@selvedge/protocol'
+import type { Owner } from '../deployments/ownership.ts'
+import type { AppParts } from './app-parts.ts'
+import type { Progress } from './attempts.ts'
+
+/** An image of the plan, by the name that it gets, and where it comes from. */
+export interface AppPull {
+  readonly source: string
+  readonly name: string
+}
+
+/** One after the other, as a slow line would have it anyway. @throws as `Images.deploy` */
+export async function pullImages(
+  { images }: Pick<AppParts, 'images'>,
+  owner: Owner,
+  { services }: AppPlan,
+  pulls: readonly AppPull[],
+  progress: Progress,
+): Promise<void> {
+  for (const { source, name } of pulls) {
+    const users = services.filter(({ image }) => image === name).map((each) => each.name)
+    progress.pulling(users, source)
+    await images.deploy(owner, source, name)
+    progress.pulled(users)
+  }
+}

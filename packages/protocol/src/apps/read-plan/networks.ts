@@ -1,0 +1,43 @@
+/** Networks of members, and what they may not have together: paths at the gateway, and ports of the device. */
+import { portName } from '../../mcm/ports.ts'
+import { containerSettings } from '../../mcm/settings.ts'
+import type { AppService } from '../plan.ts'
+import type { AppProblem, PlanContext } from './problems.ts'
+
+export function checkNetworks(
+  { plan, add, onNetwork }: PlanContext,
+  { name, networks, env }: AppService,
+  path: AppProblem['path'],
+): void {
+  for (const [at, { network }] of networks.entries())
+    if (!plan.networks.some((each) => each.name === network))
+      add(
+        [...path, 'networks', at],
+        `the app has no network ${JSON.stringify(network)}`,
+        'Add it to the networks of the app.',
+      )
+  const isJoined = networks.some(({ network }) => onNetwork.get(network)! > 1)
+  const own = Object.hasOwn(env, 'MCM.NETWORK') ? env['MCM.NETWORK'] : undefined
+  if (isJoined && own !== undefined && own !== 'isolated')
+    add(
+      [...path, 'env', 'MCM.NETWORK'],
+      `${name} has networks of the app; expected "isolated"`,
+      'Remove its networks, or the setting.',
+    )
+}
+
+/** No two services have one path at the gateway, or one port of the device. */
+export function checkTaken(context: PlanContext, { name, env }: AppService, path: AppProblem['path']): void {
+  const { add, paths, ports } = context
+  const claim = (owners: Map<string, string>, key: string, setting: string, what: string) => {
+    const other = owners.get(key)
+    if (other !== undefined && other !== name)
+      add([...path, 'env', setting], `${what} ${key} is of ${other}, too`, 'Choose another one.')
+    owners.set(key, name)
+  }
+  const own = Object.hasOwn(env, 'MCM.BASE_API_PATH') ? env['MCM.BASE_API_PATH'] : undefined
+  if (own !== undefined) claim(paths, own, 'MCM.BASE_API_PATH', 'the path')
+  const text = Object.hasOwn(env, 'MCM.PORTS') ? env['MCM.PORTS']! : ''
+  for (const each of containerSettings['MCM.PORTS'].read(text) ?? [])
+    claim(ports, portName(each), 'MCM.PORTS', 'the port')
+}

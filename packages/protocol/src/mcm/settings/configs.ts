@@ -1,0 +1,45 @@
+/** Files of an app that one of its members gets. */
+import { isFolder, isReservedFolder } from './files.ts'
+import { listOf, maxGiven, withoutRepeats } from './lists.ts'
+
+/** A file that a container gets, read-only. */
+export interface UsedConfig {
+  /** SHA-256 of its content, in hexadecimal digits. */
+  readonly digest: string
+  /** In the container. */
+  readonly target: string
+  /** Permissions, such as 0o444. */
+  readonly mode: number
+  /** User and group in the container that it belongs to. */
+  readonly uid: number
+  readonly gid: number
+}
+
+/** Permissions of a file of an app: octal digits, without those that change the user of a program. */
+export const configModePattern = /^0[0-7]{3}$/
+
+/** Users and groups that a file may belong to: as many as a container has. */
+export const maxConfigId = 65_535
+
+const configPattern = /^[0-9a-f]{64}:\/[^:]+:0[0-7]{3}:\d{1,5}:\d{1,5}$/
+
+export const configText = ({ digest, target, mode, uid, gid }: UsedConfig): string =>
+  [digest, target, `0${mode.toString(8).padStart(3, '0')}`, uid, gid].join(':')
+
+/** The files of the setting `MCM.CONFIGS`, in its order. */
+export const usedConfigs = (texts: readonly string[]): UsedConfig[] =>
+  texts.map((text) => {
+    const [digest = '', target = '', mode = '', uid, gid] = text.split(':')
+    return { digest, target, mode: Number.parseInt(mode, 8), uid: Number(uid), gid: Number(gid) }
+  })
+
+export function readConfigs(text: string): readonly string[] | undefined {
+  const configs = listOf(configPattern, text)
+  if (!configs || configs.length > maxGiven) return undefined
+  const used = usedConfigs(configs)
+  const isSound = used.every(
+    ({ target, uid, gid }) =>
+      isFolder(target) && !isReservedFolder(target) && uid <= maxConfigId && gid <= maxConfigId,
+  )
+  return isSound && withoutRepeats(used.map(({ target }) => target)) ? configs : undefined
+}
