@@ -36,6 +36,11 @@ export const deploy = command({
       flags: '--profile <name...>',
       description: 'of a Compose file: services of this profile, too; "*" for all',
     },
+    {
+      flags: '--now',
+      description:
+        'of a Compose file: download its images at once, although the link is metered or its budget is used',
+    },
     ...accessTokenOptions,
   ],
   run: async (context, { args: [folder = '.'], options }): Promise<Deployed | AppRecord> => {
@@ -68,7 +73,7 @@ const describeContainer = ({ id, name, kind, state, url, basePath, reason }: Dep
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /** @throws UsageError for an option that a Compose file has in itself */
-function readChoice(path: string, { env, name, envFile, profile }: Input['options']): ComposeChoice {
+function readChoice(path: string, { env, name, envFile, profile, now }: Input['options']): ComposeChoice {
   if (env !== undefined)
     throw new UsageError(
       '--env is for a folder; a Compose file has the variables of its services in itself',
@@ -81,10 +86,16 @@ function readChoice(path: string, { env, name, envFile, profile }: Input['option
     profiles: listOf(profile),
     envFiles: listOf(envFile),
     name: typeof name === 'string' ? name : undefined,
+    now: now === true,
   }
 }
 
-function expectFolder(path: string, { profile }: Input['options']): void {
+function expectFolder(path: string, { profile, now }: Input['options']): void {
+  if (now !== undefined)
+    throw new UsageError(
+      '--now is for a Compose file: a folder is uploaded, which never waits',
+      'Leave it out, or name the file: selvedge deploy compose.yaml --now',
+    )
   if (profile !== undefined)
     throw new UsageError('--profile is for a Compose file', 'Name the file: selvedge deploy compose.yaml')
   const found = statSync(path, { throwIfNoEntry: false })

@@ -28,6 +28,7 @@ const appPull = z.strictObject({
     .max(300)
     .regex(/^(?!upload:)[A-Za-z0-9][\w./:@+-]*$/),
   name: imageName,
+  now: z.boolean().optional(),
 })
 
 /** Why a start of a member fails. */
@@ -62,7 +63,7 @@ export const deployApp = method({
     param(
       'pulls',
       z.array(appPull).max(appPlanLimits.services).optional(),
-      `a list of { "source": reference to a registry, "name": ${expectedImageName} }`,
+      `a list of { "source": reference to a registry, "name": ${expectedImageName} }, each with an optional "now"`,
       'Images that the runtime pulls before, as deployImage does, under the names that the services of the plan have as their images.',
     ),
     param(

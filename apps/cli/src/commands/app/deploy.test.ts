@@ -11,7 +11,7 @@ let folder: string
 /** Methods that were called, with the parameter that matters. */
 let called: unknown[][]
 /** What the runtime is to pull. */
-let pulled: (readonly [string, string])[]
+let pulled: (readonly string[])[]
 let present: ImageRecord[]
 let sent: AppPlan | undefined
 let values: { readonly name: string; readonly value: string }[]
@@ -29,7 +29,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 interface Sent {
   readonly plan: AppPlan
   readonly secrets?: typeof values
-  readonly pulls?: readonly { readonly source: string; readonly name: string }[]
+  readonly pulls?: readonly { readonly source: string; readonly name: string; readonly now?: boolean }[]
 }
 
 const context = () =>
@@ -42,7 +42,7 @@ const context = () =>
       },
       deployApp: async ({ plan, secrets = [], pulls = [] }: Sent) => {
         called.push(['deployApp', plan.services.map(({ image }) => image)])
-        pulled = pulls.map(({ source, name }) => [source, name])
+        pulled = pulls.map(({ source, name, now }) => [source, name, ...(now ? ['now'] : [])])
         values = secrets
         sent = plan
         return { id: 'c-shop' } as AppRecord
@@ -50,7 +50,7 @@ const context = () =>
     },
   }) as unknown as Context
 
-const deploy = (text: string, more: { name?: string; envFiles?: string[] } = {}) => {
+const deploy = (text: string, more: { name?: string; envFiles?: string[]; now?: boolean } = {}) => {
   const path = join(folder, 'compose.yaml')
   writeFileSync(path, text)
   const token = async () => {
@@ -59,6 +59,11 @@ const deploy = (text: string, more: { name?: string; envFiles?: string[] } = {})
   }
   return deployCompose(context(), { path, profiles: [], envFiles: [], name: 'shop', ...more }, token)
 }
+
+it('downloads images at once with "now"', async () => {
+  await deploy('services:\n  cache: { image: redis:7 }\n', { now: true })
+  expect(pulled).toEqual([['redis:7', 'redis-7', 'now']])
+})
 
 it('fetches images, and deploys the app with the values of its secrets', async () => {
   writeFileSync(join(folder, 'password'), 'hidden')

@@ -17,6 +17,8 @@ export interface ComposeChoice {
   readonly envFiles: readonly string[]
   /** Of the app, in place of that in the file. */
   readonly name: string | undefined
+  /** Whether images are downloaded at once, although the link is metered or its budget is used. */
+  readonly now?: boolean
 }
 
 /**
@@ -51,7 +53,9 @@ export async function deployCompose(
       ...{ edgeAccessToken, deployment },
       plan: { ...plan, services },
       ...(secrets.length > 0 && { secrets }),
-      ...(pulls.length > 0 && { pulls: [...pulls] }),
+      ...(pulls.length > 0 && {
+        pulls: pulls.map((each) => ({ ...each, ...(choice.now && { now: true }) })),
+      }),
     })
   return followDeployment(context, edgeAccessToken, { app: plan.name, deployment }, throughCuts(call))
 }

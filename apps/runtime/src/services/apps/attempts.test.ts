@@ -130,7 +130,7 @@ describe('images', () => {
     expect(pulled).toEqual([
       own,
       'example/i:1',
-      'i',
+      { name: 'i', now: undefined },
       0,
       ['db: pulling', 'web: waiting'],
       { source: 'example/i:1', receivedBytes: 10, totalBytes: 40, bytesPerSecond: 5 },

@@ -8,6 +8,8 @@ import type { Progress } from './attempts.ts'
 export interface AppPull {
   readonly source: string
   readonly name: string
+  /** As in `deployImage`. */
+  readonly now?: boolean | undefined
 }
 
 /** One after the other, as a slow line would have it anyway. @throws as `Images.deploy` */
@@ -18,10 +20,10 @@ export async function pullImages(
   pulls: readonly AppPull[],
   progress: Progress,
 ): Promise<void> {
-  for (const { source, name } of pulls) {
+  for (const { source, name, now } of pulls) {
     const users = services.filter(({ image }) => image === name).map((each) => each.name)
     progress.pulling(users, source)
-    await images.deploy(owner, source, name)
+    await images.deploy(owner, source, { name, now })
     progress.pulled(users)
   }
 }
