@@ -104,6 +104,7 @@ const inside = new Map([
   ['apps/runtime/src/api/http2/session.ts', 'listens'],
   ['apps/runtime/src/confirm-release.ts', 'the runtime itself'],
   ['apps/runtime/src/services/containers/ask-http2.ts', 'an instance on the device'],
+  ['apps/runtime/src/services/containers/post-scheduled.ts', 'an instance on the device'],
   ['apps/runtime/src/services/containers/probe.ts', 'an instance on the device'],
   ['apps/runtime/src/services/engines/http2-client.ts', 'an instance on the device'],
   ['apps/runtime/src/services/engines/oci/await-port.ts', 'an instance on the device'],

@@ -14,6 +14,8 @@ const exceptions: Readonly<Record<string, string>> = {
   'apps/cli/src/archive/component/host/worker.ts free': 'instances of a component, in its sandbox',
   'apps/discovery/src/index/grid.ts #count': 'entries of the grid: it is its size',
   'apps/discovery/src/stores/embedded/columns.ts number': 'nodes of an account: it is its size',
+  'apps/runtime/src/services/engines/function/platform/servers/offer.ts _connections':
+    '`close` of a server of Node.js waits for it; in the sandbox of the function',
   'apps/runtime/src/services/engines/function/platform/files/tree.ts nodes':
     'files of a function: it is their number',
   'apps/runtime/src/services/engines/function/platform/files/descriptors.ts opens':

@@ -686,6 +686,9 @@ export const sandbox: Bounds = {
     'hostFunction.background': own('the memory of the function is limited from outside'),
     'hostFunction.secrets': own('the secrets of the settings: `lists.ts: maxGiven`'),
   },
+  'apps/runtime/src/services/engines/function/platform/servers/listen.ts': {
+    'createHandle.getsockname.shown': own('one address'),
+  },
   'apps/runtime/src/services/engines/function/platform/sockets/handle.ts': {
     'createHandle.socket': own('the memory of the function is limited from outside'),
     'showPeer.shown': own('one address'),

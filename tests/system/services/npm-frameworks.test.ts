@@ -1,4 +1,4 @@
-/** Web frameworks for `node:http` answer in a function as they do on a port, through `@selvedge/client/function/node`. */
+/** Web frameworks for `node:http` answer in a function as they do on a port: through `@selvedge/client/function/node`, and as programs that listen. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packFolder } from '../../../apps/cli/src/archive/pack.ts'
@@ -15,12 +15,22 @@ describe('a framework for node:http in a function', needs('npm packages'), () =>
   })
   afterAll(() => services.stop())
 
-  describe.each(['express', 'express4', 'fastify', 'koa', 'hapi'])('%s', (name) => {
+  const frameworks = ['express', 'express4', 'fastify', 'koa', 'hapi']
+  describe.each(
+    frameworks.flatMap(
+      (name) =>
+        [
+          [name, 'that listens', {}],
+          [name, 'as a worker', { ADAPTED: '1' }],
+        ] as const,
+    ),
+  )('%s %s', (name, _, more) => {
     let base: string
     beforeAll(async () => {
-      const { archive } = await packFolder(join(folder, name), { name })
+      const named = Object.keys(more).length > 0 ? `${name}-adapted` : name
+      const { archive } = await packFolder(join(folder, name), { name: named })
       const { id: image } = await services.deployImage(archive)
-      const spec = { name, image, env: { 'MCM.ACCESS': 'public' } }
+      const spec = { name: named, image, env: { 'MCM.ACCESS': 'public', ...more } }
       const { basePath } = await services.runtime().deployContainer({ edgeAccessToken: services.token, spec })
       base = basePath
     })

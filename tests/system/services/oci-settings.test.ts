@@ -184,6 +184,41 @@ describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () =
     await expect(deploy('echo x', missing, config)).rejects.toMatchObject({ reason: 'container_failed' })
   })
 
+  it('gets a request at the times of MCM.CRON, which no caller can send: MCM.CRON_PATH', async () => {
+    const script =
+      'PATH=/bin; [ "$REQUEST_METHOD" = POST ] && echo "$CONTENT_TYPE|$HTTP_X_SELVEDGE_SCHEDULED|$(head -c $CONTENT_LENGTH)" >> /tmp/seen; cat /tmp/seen'
+    const times = { 'MCM.CRON': '0 0 29 2 *', 'MCM.CRON_PATH': '/cgi-bin/run' }
+    const { id, basePath, run, schedule } = await deploy(script, times)
+    expect(schedule?.nextAt).toMatch(/-02-29T00:00:00/)
+    const ask = { edgeAccessToken: services.token, id }
+    expect(await services.runtime().runScheduled(ask)).toEqual({ outcome: 'succeeded', detail: null })
+    const forged = {
+      'X-Selvedge-Scheduled': '* * * * *',
+      x_selvedge_scheduled: '* * * * *',
+      'Content-Type': 'text/forged',
+    }
+    await services.call(`${basePath}/cgi-bin/run`, { method: 'POST', headers: forged, body: 'forged' })
+    const [own, other] = (await run()).split('\n')
+    const [type, cron, body] = own!.split('|')
+    expect([type, cron]).toEqual(['application/json', '0 0 29 2 *'])
+    expect(JSON.parse(body!)).toEqual({ cron: '0 0 29 2 *', scheduledTime: expect.any(Number) })
+    expect(other).toBe('text/forged||forged')
+
+    await remove(id)
+    const lost = await deploy('echo x', { ...times, 'MCM.CRON_PATH': '/no/such' })
+    expect(await services.runtime().runScheduled({ ...ask, id: lost.id })).toEqual({
+      outcome: 'failed',
+      detail: 'POST /no/such answered 501',
+    })
+    await remove(lost.id)
+    const slow = await deploy('sleep 1000', { ...times, 'MCM.MAX_EXECUTION_TIME_SEC': '1' })
+    expect(await services.runtime().runScheduled({ ...ask, id: slow.id })).toEqual({
+      outcome: 'timed_out',
+      detail: 'it did not finish within 1 s (MCM.MAX_EXECUTION_TIME_SEC)',
+    })
+    expect((await services.call(`${slow.basePath}/index.html`)).status).toBe(200)
+  })
+
   it.each([
     ['MCM.VOLUMES', 'x:/proc/self'],
     ['MCM.VOLUMES', 'x:/etc/hosts'],

@@ -232,6 +232,26 @@ describe('the image of a function in TypeScript', () => {
   })
 })
 
+describe('a program for node:http', () => {
+  it.each([
+    ['of modules', "import http from 'node:http'\nhttp.createServer().listen(3000)"],
+    ['that is connected first', "import http from 'http'\nawait null\nhttp.createServer().listen(3000)"],
+    ['of CommonJS', "require('http').createServer().listen(3000)"],
+    ['that listens in a package', "import start from 'dep'\nstart()"],
+  ])('%s needs no export', async (_, source) => {
+    write({
+      'index.ts': source,
+      'node_modules/dep/index.js': "module.exports = () => require('http').createServer().listen(3000)",
+    })
+    expect(await codeOf()).toMatch(/node:http[\s\S]*listen\(3e?3?0*\)/)
+  })
+
+  it('that never listens is a function without an entry', async () => {
+    write({ 'index.ts': "import http from 'node:http'\nhttp.createServer()" })
+    expect(await failure()).toMatch(/the function has no entry: .* or let an http\.Server listen/)
+  })
+})
+
 describe('a mistake is shown with its file, line and column, and the lines around it', () => {
   it.each([
     [

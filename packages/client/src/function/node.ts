@@ -4,9 +4,13 @@
  *
  * @module
  */
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type Duplex, duplexPair, pipeline, Readable } from 'node:stream'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { Worker, WorkerContext } from './worker.ts'
+
+/** They are loaded when they are needed: that is a good part of the start of a function. */
+const http = () => process.getBuiltinModule('node:http')
+const streams = () => process.getBuiltinModule('node:stream')
 
 /** The headers of a request, and of an answer. */
 const maxHeaderBytes = 64 * 1024
@@ -21,9 +25,9 @@ const withoutBody = new Set([204, 205, 304])
 /** A function that answers requests of `node:http`: an express app, `app.callback()` of koa, or your own. */
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => unknown
 
-/** A server of `node:http` that never listens: its listeners of `request` answer. */
+/** A server of `node:http`: its listeners of `request` answer. */
 interface ServerLike {
-  emit(event: 'request', request: IncomingMessage, response: ServerResponse): boolean
+  rawListeners(event: 'request'): unknown[]
 }
 
 /** fastify, and what has its methods. */
@@ -51,8 +55,11 @@ interface Call extends NodeCall {
   fail(cause: unknown): void
 }
 
-/** Calls under way, by the app's end of their connections. */
-const calls = new WeakMap<object, Call>()
+/** Where the app's end of a connection has its call: one name for each copy of this module, the one of the platform too. */
+const callKey = Symbol.for('selvedge.call')
+
+const callAt = (connection: unknown): Call | undefined =>
+  (connection as { [callKey]?: Call } | null | undefined)?.[callKey]
 
 /**
  * The request, the values and the context of the worker for a request of its app: `req` of express, `request.raw` of fastify, `ctx.req` of koa.
@@ -71,9 +78,9 @@ const calls = new WeakMap<object, Call>()
  * ```
  */
 export function callOf(request: IncomingMessage): NodeCall {
-  const call = calls.get(request?.socket)
+  const call = callAt(request?.socket)
   if (call === undefined)
-    throw new TypeError('this request did not come through toWorker(): give the request of node:http')
+    throw new TypeError('this request did not come to this function: give the request of node:http')
   return call
 }
 
@@ -95,8 +102,8 @@ export function callOf(request: IncomingMessage): NodeCall {
  */
 export function toWorker(app: NodeApp): Worker & Required<Pick<Worker, 'fetch'>> {
   const { prepare, listener } = listenerOf(app)
-  const server = createServer({ maxHeaderSize: maxHeaderBytes }, (request, response) => {
-    const fail = (cause: unknown) => calls.get(request.socket)?.fail(cause)
+  const server = http().createServer({ maxHeaderSize: maxHeaderBytes }, (request, response) => {
+    const fail = (cause: unknown) => callAt(request.socket)?.fail(cause)
     try {
       Promise.resolve(listener(request, response)).catch(fail)
     } catch (cause) {
@@ -130,12 +137,21 @@ function listenerOf(app: NodeApp): Listening {
     }
   }
   if (typeof given.callback === 'function') return { prepare: nothing, listener: given.callback() }
-  if (typeof given.emit === 'function')
-    return { prepare: nothing, listener: (request, response) => given.emit!('request', request, response) }
+  if (typeof given.rawListeners === 'function')
+    return { prepare: nothing, listener: callListeners(app as ServerLike) }
   throw new TypeError(
     `toWorker() got ${app === null ? 'null' : typeof app}: give a function (request, response), an express or koa app, a fastify instance, or an http.Server`,
   )
 }
+
+/** Calls each listener itself, where `emit` would lose what an asynchronous one rejects with. */
+const callListeners =
+  (server: ServerLike): NodeListener =>
+  (...given) => {
+    const listeners = server.rawListeners('request') as NodeListener[]
+    if (listeners.length === 0) throw new Error('the server has no listener of "request"')
+    return Promise.all(listeners.map((each) => Reflect.apply(each, server, given)))
+  }
 
 /** One request over a connection of its own. @param accept gives the server its end of the connection */
 function answer(call: NodeCall, accept: (connection: Duplex) => void): Promise<Response> {
@@ -153,7 +169,7 @@ function answer(call: NodeCall, accept: (connection: Duplex) => void): Promise<R
       reject(signal.reason)
       own.destroy()
     }
-    calls.set(apps, { ...call, fail })
+    Object.defineProperty(apps, callKey, { value: { ...call, fail } satisfies Call })
     if (signal.aborted) return leave()
     signal.addEventListener('abort', leave, { once: true })
     own.once('close', () => signal.removeEventListener('abort', leave))
@@ -181,7 +197,7 @@ function answer(call: NodeCall, accept: (connection: Duplex) => void): Promise<R
 
 /** Two ends in memory: when one is closed, so is the other. */
 function connect(isEncrypted: boolean): { own: Duplex; apps: Duplex } {
-  const [own, apps] = duplexPair()
+  const [own, apps] = streams().duplexPair()
   for (const [end, other] of [
     [own, apps],
     [apps, own],
@@ -206,9 +222,9 @@ function connect(isEncrypted: boolean): { own: Duplex; apps: Duplex } {
   return { own, apps }
 }
 
-function requestOf({ method, url, headers }: Request, own: Duplex): ReturnType<typeof httpRequest> {
+function requestOf({ method, url, headers }: Request, own: Duplex): ClientRequest {
   const { host, pathname, search } = new URL(url)
-  const outgoing = httpRequest({
+  const outgoing = http().request({
     method,
     path: pathname + search,
     maxHeaderSize: maxHeaderBytes,
@@ -223,13 +239,14 @@ function requestOf({ method, url, headers }: Request, own: Duplex): ReturnType<t
 }
 
 /** A body that is longer or shorter than its announced length would be read as the next request, or never end. */
-function sendBody({ body, headers }: Request, outgoing: ReturnType<typeof httpRequest>): void {
+function sendBody({ body, headers }: Request, outgoing: ClientRequest): void {
   const announced = headers.get('content-length')
   if (body === null) {
     if (announced !== null) outgoing.setHeader('content-length', '0')
     outgoing.end()
     return
   }
+  const { Readable, pipeline } = streams()
   const source = Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0])
   // What fails here has closed the connection, which is what the response reports.
   pipeline(source, checkLength(announced === null ? undefined : Number(announced)), outgoing, nothing)

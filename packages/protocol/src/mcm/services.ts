@@ -11,6 +11,9 @@ export const callerHeaders = {
   user: 'X-Selvedge-User',
 } as const
 
+/** In the request that calls an OCI container at a time of `MCM.CRON`: the expression. The gateway removes it from all other requests. */
+export const scheduledHeader = 'X-Selvedge-Scheduled'
+
 /** What a service may ask its own socket for, at `POST <path>`; every other path of that socket is the gateway's. */
 export const hostPaths = {
   /** `{ "audience": "<container id>" }` → `{ "token", "expiresAt" }`: proves to another service which container calls it. */

@@ -94,10 +94,16 @@ export const containerSettings = {
     3600,
   ),
   'MCM.CRON': setting<readonly string[]>(
-    'When a function in JavaScript gets the event `scheduled`: cron expressions with five fields, in the time zone of `MCM.CRON_TZ`, such as `*/5 * * * *; 0 3 * * mon-fri`. If a day of the month and a day of the week are given, either suffices. One run at a time; a time that comes during a run is skipped.',
+    'When a function in JavaScript gets the event `scheduled`, and an OCI container a POST at `MCM.CRON_PATH`: cron expressions with five fields, in the time zone of `MCM.CRON_TZ`, such as `*/5 * * * *; 0 3 * * mon-fri`. If a day of the month and a day of the week are given, either suffices. One run at a time; a time that comes during a run is skipped.',
     expectedCron,
     [],
     readCron,
+  ),
+  'MCM.CRON_PATH': setting<string>(
+    'Where an OCI container gets a POST at the times of `MCM.CRON`: a path below its root. The header `X-Selvedge-Scheduled` has the expression; the gateway removes it from all other requests. A status from 200 to 299 is a success.',
+    'a path such as "/scheduled"',
+    '/scheduled',
+    (text) => (text.length <= 200 && /^\/[\w.~/-]*$/.test(text) ? text : undefined),
   ),
   'MCM.CRON_TZ': setting<string>(
     'Time zone of `MCM.CRON`. When the clock is set forward, a skipped time is due at the end of the gap; in a field with `*` or a step, it is left out. When the clock is set back, a repeated time is due once; with `*` or a step in the hour, it is due twice.',

@@ -97,9 +97,10 @@ export const removeContainer = method({
 
 export const runScheduled = method({
   name: 'runScheduled',
-  summary: 'Calls the handler of a function for `scheduled` now, and waits until that is complete.',
+  summary:
+    'Calls a function or an OCI container as at a time of `MCM.CRON`, now, and waits until that is complete.',
   description:
-    'For tests, and for what should not wait for its next time. The times of `MCM.CRON` stay as they are. One run of a function is under way at a time.',
+    'For tests, and for what should not wait for its next time. The times of `MCM.CRON` stay as they are. One run of a container is under way at a time.',
   params: [
     edgeAccessToken,
     id,
@@ -107,7 +108,7 @@ export const runScheduled = method({
       'cron',
       z.string().max(200).refine(isCron).optional(),
       'a cron expression with five fields',
-      '`event.cron`. Default: the first expression of `MCM.CRON`, else `* * * * *`.',
+      '`event.cron`, or the header `X-Selvedge-Scheduled`. Default: the first expression of `MCM.CRON`, else `* * * * *`.',
     ),
   ],
   result: runOutcome,

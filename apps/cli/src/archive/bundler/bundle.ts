@@ -156,7 +156,7 @@ function importProblem(own: string, importer: string, specifier: string, why: st
   return place ? { text, file, ...place, frame: codeFrame(source, place.line, place.column) } : { text, file }
 }
 
-/** An ES module if the entry exports a worker, otherwise a script: handlers are scripts. */
+/** An ES module if the entry exports a worker or is a program with a server, otherwise a script: handlers are scripts. */
 async function generate(
   build: RolldownBuild,
   own: string,
@@ -181,13 +181,17 @@ async function generate(
   }
   const module = await output('esm')
   if (module.exports.includes('default')) return module
-  if (!module.code.includes('mimikModule'))
+  if (module.code.includes('mimikModule')) return output('iife')
+  if (!mayListen(module.code))
     throw new BuildFailure({
-      text: 'the function has no entry: export a worker (export default { fetch(request, env, ctx) { … } }), or set a handler (mimikModule.exports = (context, request, response) => …)',
+      text: 'the function has no entry: export a worker (export default { fetch(request, env, ctx) { … } }), set a handler (mimikModule.exports = (context, request, response) => …), or let an http.Server listen',
       file: entry,
     })
-  return output('iife')
+  return module
 }
+
+/** Whether it may be a program for `node:http` with a server that listens, which is found out when it runs. */
+const mayListen = (code: string): boolean => code.includes('node:http') && /\blisten\b/.test(code)
 
 function withMap({ code, map }: OutputChunk, maxChars: number): string {
   const text = map === null ? '' : JSON.stringify({ ...map, file: undefined })

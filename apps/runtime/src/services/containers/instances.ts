@@ -86,7 +86,7 @@ const runningOf = ({ now, clock }: InstanceParts, plan: Plan, instance: Instance
 
 /** Times without a handler for them are a mistake that should be seen when it is deployed. */
 function expectScheduled({ plan, instance }: Running): void {
-  if (plan.settings['MCM.CRON'].length > 0 && !instance.runScheduled)
+  if (plan.settings['MCM.CRON'].length > 0 && plan.content.kind !== 'oci' && !instance.runScheduled)
     throw new RpcError(
       'container_failed',
       'MCM.CRON is set, and its code has no handler for "scheduled": export default { scheduled(event, env, ctx) { … } }, or mimikModule.scheduled',

@@ -123,11 +123,10 @@ export function expectScheduling(
   settings: Pick<ContainerSettings, 'MCM.CRON'>,
   { kind, entry }: Content,
 ): void {
-  if (settings['MCM.CRON'].length === 0 || entry?.language === 'js') return
-  const what = kind === 'oci' ? 'an OCI container' : 'a function in WASM'
+  if (settings['MCM.CRON'].length === 0 || kind === 'oci' || entry?.language === 'js') return
   throw new RpcError(
     'invalid_params',
-    `env["MCM.CRON"] is for functions in JavaScript, and this is ${what}: it cannot get the event`,
-    { hint: 'Deploy a function that calls it at these times, or let its own program wait for them.' },
+    'env["MCM.CRON"] is for functions in JavaScript and OCI containers, and this is a function in WASM: it cannot get the event',
+    { hint: 'Deploy a function in JavaScript that calls it at these times.' },
   )
 }

@@ -1,7 +1,8 @@
-/** One run of a function for a time of `MCM.CRON`. */
+/** One run of a function or an OCI container for a time of `MCM.CRON`. */
 import type { RunOutcome } from '@selvedge/protocol'
 import { safely } from '@selvedge/service-kit/safely'
 import type { Running } from '../containers/instances.ts'
+import { postScheduled } from '../containers/post-scheduled.ts'
 import type { Route } from '../containers/views.ts'
 import type { InSlot } from './start-slots.ts'
 import type { DueTime } from './timetable.ts'
@@ -18,8 +19,8 @@ interface RunParts {
 }
 
 /**
- * Starts the function if it is paused, and calls its handler. The run is work under way: meanwhile the instance is neither paused nor, for the
- * usual time, stopped. Never rejects.
+ * Starts the function or container if it is paused, and calls it. The run is work under way: meanwhile the instance is neither paused nor, for the
+ * usual time, stopped. A function that does not finish in time is replaced: its one thread may be busy. Never rejects.
  */
 export async function runEvent(
   { inSlot, now }: RunParts,
@@ -35,11 +36,15 @@ export async function runEvent(
   const end = running.requests.begin()
   const seconds = settings['MCM.MAX_EXECUTION_TIME_SEC']
   try {
-    const isComplete = await withinLimit(handle(running, event), seconds * 1000)
+    const isComplete = await withinLimit(handle(running, event, seconds * 1000), seconds * 1000)
     if (isComplete) return { outcome: 'succeeded', detail: null }
-    const detail = `it did not finish within ${seconds} s (MCM.MAX_EXECUTION_TIME_SEC), and its instance was replaced`
-    service.retire(running)
-    return { outcome: 'timed_out', detail }
+    const isFunction = running.plan.content.kind === 'function'
+    if (isFunction) service.retire(running)
+    const rest = isFunction ? ', and its instance was replaced' : ''
+    return {
+      outcome: 'timed_out',
+      detail: `it did not finish within ${seconds} s (MCM.MAX_EXECUTION_TIME_SEC)${rest}`,
+    }
   } catch (cause) {
     return failed(cause)
   } finally {
@@ -48,7 +53,10 @@ export async function runEvent(
   }
 }
 
-async function handle({ instance }: Running, event: DueTime): Promise<void> {
+async function handle(running: Running, event: DueTime, timeoutMs: number): Promise<void> {
+  const { instance, plan } = running
+  // Broken off after the run has timed out, not before.
+  if (plan.content.kind === 'oci') return postScheduled(running, event, timeoutMs + 1000)
   if (!instance.runScheduled) throw new Error('the function has no handler for "scheduled"')
   await instance.runScheduled(event)
 }

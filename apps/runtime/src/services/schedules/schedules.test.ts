@@ -56,6 +56,7 @@ function deploy(name: string, cron: string, env: Record<string, string> = {}): T
   functions.set(name, one)
   return Object.assign(one, {
     running: {
+      plan: { content: { kind: 'function' } },
       lastUsed: 0,
       requests: {
         begin() {

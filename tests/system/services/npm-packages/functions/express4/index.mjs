@@ -32,4 +32,6 @@ app.get('/broken', () => {
 })
 app.use((error, _request, response, _next) => response.status(503).json({ error: error.message }))
 
-export default toWorker(app)
+if (!process.env.ADAPTED) app.listen(3000)
+
+export default process.env.ADAPTED && toWorker(app)

@@ -33,4 +33,6 @@ app.get('/broken', () => {
 })
 app.setErrorHandler((error, _request, reply) => reply.status(503).send({ error: error.message }))
 
-export default toWorker(app)
+if (!process.env.ADAPTED) await app.listen({ port: 3000, host: '0.0.0.0' })
+
+export default process.env.ADAPTED && toWorker(app)

@@ -15,7 +15,7 @@ function count(request) {
   return { count: next }
 }
 
-const server = Hapi.server()
+const server = Hapi.server({ port: 3000 })
 server.route([
   {
     method: 'GET',
@@ -49,6 +49,6 @@ server.route([
     handler: (_request, h) => h.response({ error: 'broken' }).code(503),
   },
 ])
-await server.initialize()
+await (process.env.ADAPTED ? server.initialize() : server.start())
 
-export default toWorker(server.listener)
+export default process.env.ADAPTED && toWorker(server.listener)

@@ -41,4 +41,6 @@ app.use(async (ctx) => {
   }
 })
 
-export default toWorker(app)
+if (!process.env.ADAPTED) app.listen(3000)
+
+export default process.env.ADAPTED && toWorker(app)

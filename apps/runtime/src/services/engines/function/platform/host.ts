@@ -14,6 +14,7 @@ import { type Handlers, loadScript } from './load.ts'
 import { offerModules } from './modules.ts'
 import { createFetch, createRuntimeFetch } from './outbound.ts'
 import { decode, later, log, OwnMap } from './own.ts'
+import { offerServers } from './servers/offer.ts'
 import { offerSockets } from './sockets/offer.ts'
 import { openTunnel } from './sockets/tunnel.ts'
 import { placeOf } from './stack-traces.ts'
@@ -120,7 +121,10 @@ export async function hostFunction([
       openNodesPath: order.openNodesPath,
     }
     if (order.language === 'wasm') return { serve: await hostWasm(bytes, around), storage: held }
-    const handlers = await loadScript(decode(bytes), around, inTheBackground)
+    const code = decode(bytes)
+    const servers = offerServers()
+    servers.prepare(code)
+    const handlers = await loadScript(code, { around, servers, background: inTheBackground })
     return { ...handlers, storage: held }
   }
 

@@ -1,7 +1,10 @@
 /** Which convention a source follows, and the function that serves it. */
+import type { WorkerContext } from '@selvedge/client/function'
 import { setGlobals } from './globals.ts'
 import { hostHandler, type Surroundings } from './handler.ts'
 import { type RunScheduled, runScheduled } from './scheduled.ts'
+import type { Servers } from './servers/offer.ts'
+import { type StartFailures, watchStart } from './servers/watch-start.ts'
 import { readBundle } from './source-map.ts'
 import { mapStackTraces, scriptName } from './stack-traces.ts'
 
@@ -23,32 +26,33 @@ interface WorkerModule {
   }
 }
 
+/** What a source is loaded with. */
+export interface Loading {
+  readonly around: Surroundings
+  readonly servers: Servers
+  /** Gets what a module worker continues with after its answer. */
+  background(task: Promise<unknown>): void
+}
+
 /**
- * A script that sets `mimikModule.exports`, or a module with a default export: a script if it parses as one.
+ * A script that sets `mimikModule.exports`, or a module with a default export: a script if it parses as one. Either may have a server of `node:http` that
+ * listens in place of a handler for requests.
  *
- * @param background takes what a module worker goes on with after its answer
- * @throws Error where it is neither
+ * @throws Error if it has no handler and no such server, or both
  */
-export async function loadScript(
-  source: string,
-  around: Surroundings,
-  background: (task: Promise<unknown>) => void,
-): Promise<Handlers> {
+export async function loadScript(source: string, loading: Loading): Promise<Handlers> {
   const { code, find } = readBundle(source)
-  if (!isScript(code)) {
+  const start = watchStart()
+  try {
+    if (isScript(code)) {
+      mapStackTraces((file) => file === scriptName, find, fileName)
+      return await loadHandler(code, loading, start)
+    }
     const url = URL.createObjectURL(new Blob([code], { type: 'text/javascript' }))
     mapStackTraces((file) => file === url, find, fileName)
-    return loadWorker(url, around, background)
-  }
-  mapStackTraces((file) => file === scriptName, find, fileName)
-  const { exports, scheduled } = runScript(code)
-  const { serve, contextOf } = hostHandler(exports, around)
-  if (typeof scheduled !== 'function') return { serve }
-  const handler = scheduled as (event: object, context: object) => unknown
-  return {
-    serve,
-    scheduled: (event) =>
-      runScheduled((own, waitUntil) => handler(own, { ...contextOf(), waitUntil }), event),
+    return await loadWorker(url, loading, start)
+  } finally {
+    start.close()
   }
 }
 
@@ -63,8 +67,8 @@ function isScript(source: string): boolean {
 
 /** What a script sets. */
 interface Script {
-  readonly exports: Parameters<typeof hostHandler>[0]
-  readonly scheduled?: unknown
+  readonly handler: unknown
+  readonly scheduled: unknown
 }
 
 function runScript(source: string): Script {
@@ -76,21 +80,50 @@ function runScript(source: string): Script {
   const run = globalThis.eval
   run(`${source}\n//# sourceURL=${scriptName}`)
   const { exports: handler, scheduled } = global.mimikModule
-  if (typeof handler !== 'function')
-    throw new Error('index.js sets no handler: mimikModule.exports = (context, request, response) => …')
-  return { exports: handler as never, scheduled }
+  return { handler, scheduled }
 }
 
-async function loadWorker(
-  url: string,
-  { env, info, storage, identityToken, secrets }: Surroundings,
-  background: (task: Promise<unknown>) => void,
-): Promise<Handlers> {
+async function loadHandler(code: string, loading: Loading, start: StartFailures): Promise<Handlers> {
+  const { around } = loading
+  const { handler, scheduled } = runScript(code)
+  const isHandler = typeof handler === 'function'
+  const { serve, contextOf } = hostHandler(handler as never, around)
+  const run = scheduled as (event: object, context: object) => unknown
+  return {
+    serve: isHandler
+      ? alone(loading.servers, serve)
+      : await serverOf(loading, start, typeof scheduled === 'function', missingHandler),
+    ...(typeof scheduled === 'function' && {
+      scheduled: (event) => runScheduled((own, waitUntil) => run(own, { ...contextOf(), waitUntil }), event),
+    }),
+  }
+}
+
+async function loadWorker(url: string, loading: Loading, start: StartFailures): Promise<Handlers> {
+  const { env } = loading.around
   const { default: worker } = (await import(url)) as WorkerModule
   const { fetch: serve, scheduled } = worker ?? {}
-  if (typeof serve !== 'function' && typeof scheduled !== 'function')
-    throw new Error('index.js exports no worker: export default { fetch(request, env, ctx) { … } }')
-  const context = {
+  const context = workerContext(loading)
+  return {
+    serve:
+      typeof serve === 'function'
+        ? alone(loading.servers, async (request) => serve.call(worker, request, env, context))
+        : await serverOf(loading, start, typeof scheduled === 'function', missingWorker),
+    ...(typeof scheduled === 'function' && {
+      scheduled: (event) =>
+        runScheduled((own, waitUntil) => scheduled.call(worker, own, env, { ...context, waitUntil }), event),
+    }),
+  }
+}
+
+const missingHandler =
+  'index.js sets no handler: mimikModule.exports = (context, request, response) => …, and no http.Server listens'
+const missingWorker =
+  'index.js exports no worker: export default { fetch(request, env, ctx) { … } }, and no http.Server listens'
+
+function workerContext({ around, background }: Loading): WorkerContext {
+  const { info, storage, identityToken, secrets } = around
+  return {
     waitUntil: (promise: unknown) =>
       background(Promise.resolve(promise).catch((cause) => console.error('waitUntil', cause))),
     passThroughOnException: () => undefined,
@@ -99,14 +132,39 @@ async function loadWorker(
     identityToken,
     secrets,
   }
-  return {
-    serve: async (request) =>
-      typeof serve === 'function' ? serve.call(worker, request, env, context) : answersNothing(),
-    ...(typeof scheduled === 'function' && {
-      scheduled: (event) =>
-        runScheduled((own, waitUntil) => scheduled.call(worker, own, env, { ...context, waitUntil }), event),
-    }),
-  }
+}
+
+/** A handler that the source exports is the only one. @throws Error if a server listens, too */
+function alone(servers: Servers, serve: Serve): Serve {
+  const port = servers.port()
+  if (port !== undefined)
+    throw new Error(
+      `index.js exports a handler, and its http.Server listens on port ${port}: a function has one of them`,
+    )
+  servers.refuse('a function that exports a handler has no server')
+  return serve
+}
+
+/**
+ * The server that answers the requests of a source without a handler for them. A program may listen after its top level has run, for example when it is
+ * connected to its database: it is loaded when it listens.
+ *
+ * @param hasScheduled whether it handles events; then it may have no server
+ * @param missing why it has nothing that answers
+ */
+async function serverOf(
+  { around, background, servers }: Loading,
+  start: StartFailures,
+  hasScheduled: boolean,
+  missing: string,
+): Promise<Serve> {
+  if (!servers.canListen() && !hasScheduled) throw new Error(missing)
+  if (servers.canListen()) await start.whenDone(hasScheduled ? undefined : servers.listening)
+  const context = workerContext({ around, background, servers })
+  return async (request) =>
+    servers.port() === undefined && hasScheduled
+      ? answersNothing()
+      : servers.serve(request, around.env, context)
 }
 
 /** A worker may have no handler but the one for `scheduled`. */

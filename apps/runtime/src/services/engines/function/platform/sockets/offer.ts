@@ -2,6 +2,7 @@
  * Sockets of functions: `node:net`, `node:tls` and what uses them (`node:http`, `node:https`, clients of databases and brokers), and
  * `connect()` of the Sockets API. The modules are those of the platform; what is replaced is where a socket connects to.
  */
+import { watchModules } from '../watch-modules.ts'
 import { createConnect } from './connect.ts'
 import {
   type ConnectOptions,
@@ -10,7 +11,6 @@ import {
   type NodeSocket,
   type NodeTls,
   nodeModule,
-  nodeProcess,
 } from './node.ts'
 import { connectPlain } from './plain.ts'
 import { connectSecure, findReplace, holdBack } from './secure.ts'
@@ -33,12 +33,7 @@ export function offerSockets(open: OpenTunnel): Sockets {
     if (encrypted.some(isNamed)) readyTls()
     if ([...plain, ...encrypted].some(isNamed)) readySockets()
   }
-  const { getBuiltinModule } = nodeProcess
-  define(nodeProcess, 'getBuiltinModule', (id: string) => {
-    const given = String(id).replace(/^node:/, '')
-    ready((name) => name === given)
-    return getBuiltinModule.call(nodeProcess, id)
-  })
+  watchModules((given) => ready((name) => name === given))
   const prepareConnect = (isSecure: boolean) => {
     if (isSecure) readyTls()
     readySockets()

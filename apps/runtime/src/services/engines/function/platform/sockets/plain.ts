@@ -18,16 +18,22 @@ type Lookup = (
   done: (cause: Error | null, address?: string | readonly { readonly address: string }[]) => void,
 ) => void
 
-/** The target of the options. @throws RangeError, as Node does for another port */
-function targetOf({ host = 'localhost', port }: ConnectOptions): Target {
+/** A port as Node.js accepts it: a number from 0 to 65535, or its digits. @throws RangeError for any other */
+export function portOf(port: unknown): number {
   const number = typeof port === 'string' && port.trim() !== '' ? Number(port) : port
   if (typeof number !== 'number' || !Number.isInteger(number) || number < 0 || number > 65_535)
     throw Object.assign(
       new RangeError(`options.port should be >= 0 and < 65536. Received ${String(port).slice(0, 100)}.`),
       { code: 'ERR_SOCKET_BAD_PORT' },
     )
-  return { host: String(host), port: number }
+  return number
 }
+
+/** The target of the options. @throws RangeError */
+const targetOf = ({ host = 'localhost', port }: ConnectOptions): Target => ({
+  host: String(host),
+  port: portOf(port),
+})
 
 /** Connects a socket. Its events come as in Node: `connect`, `ready`, data, `end`, `close`; or `error`, `close`. */
 export function connectPlain(socket: NodeSocket, options: ConnectOptions, open: OpenTunnel): void {
