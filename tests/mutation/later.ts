@@ -48,11 +48,6 @@ export const later: readonly string[] = [
   'apps/console/src/session/request.ts',
   'apps/console/src/session/tabs.ts',
   'apps/discovery/src/endpoints/account.ts',
-  'apps/discovery/src/endpoints/bounded-list.ts',
-  'apps/discovery/src/endpoints/fixes.ts',
-  'apps/discovery/src/endpoints/read-json.ts',
-  'apps/discovery/src/endpoints/read-query.ts',
-  'apps/discovery/src/endpoints/sessions.ts',
   'apps/discovery/src/registry/registry.ts',
   'apps/discovery/src/registry/tracks.ts',
   'apps/discovery/src/stores/embedded/audience-index.ts',
@@ -374,4 +369,4 @@ export const later: readonly string[] = [
 ]
 
 /** How many files wait. It may only get smaller. */
-export const laterCount = 368
+export const laterCount = 363

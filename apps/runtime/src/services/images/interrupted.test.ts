@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
@@ -95,6 +96,24 @@ describe('a note is removed, and its pull not continued, if it is', () => {
     expect((await open()).left).toEqual([])
     expect(names()).toEqual([])
   })
+})
+
+it.each([
+  ['of 16 KiB is read', 16_384, 1],
+  ['of one byte more is removed', 16_385, 0],
+])('a note %s', async (_, bytes, count) => {
+  const text = readFileSync(await interrupt(), 'utf8').padEnd(bytes)
+  rmSync(join(place(), names()[0]!))
+  writeFileSync(join(place(), hash('sha256', text, 'hex')), text)
+  expect((await open()).left).toHaveLength(count)
+  expect(names()).toHaveLength(count)
+})
+
+it('a pull may be forgotten twice', async () => {
+  await interrupt()
+  const [only] = (await open()).left
+  await only!.forget()
+  await expect(only!.forget()).resolves.toBeUndefined()
 })
 
 it('at most 64 are continued, and the others removed', async () => {
