@@ -55,7 +55,6 @@ export const later: readonly string[] = [
   'apps/discovery/src/stores/embedded/durable-copy.ts',
   'apps/discovery/src/stores/embedded/embedded-store.ts',
   'apps/discovery/src/stores/embedded/watchers.ts',
-  'apps/discovery/src/trust/trust.ts',
   'apps/identity/src/api/console/account-exports.ts',
   'apps/identity/src/api/console/api.ts',
   'apps/identity/src/api/console/app-pages.ts',
@@ -279,15 +278,12 @@ export const later: readonly string[] = [
   'packages/service-kit/src/http-app/text-body.ts',
   'packages/service-kit/src/http/bind-unix.ts',
   'packages/service-kit/src/http/body.ts',
-  'packages/service-kit/src/http/bounded-writer.ts',
   'packages/service-kit/src/http/certificate.ts',
   'packages/service-kit/src/http/close-server.ts',
   'packages/service-kit/src/http/connections.ts',
   'packages/service-kit/src/http/early-response.ts',
-  'packages/service-kit/src/http/get-json.ts',
   'packages/service-kit/src/http/in-turn.ts',
   'packages/service-kit/src/http/large-body.ts',
-  'packages/service-kit/src/http/limiter.ts',
   'packages/service-kit/src/http/listen-local.ts',
   'packages/service-kit/src/http/listen.ts',
   'packages/service-kit/src/http/load-shedder.ts',
@@ -296,7 +292,6 @@ export const later: readonly string[] = [
   'packages/service-kit/src/http/page-gate.ts',
   'packages/service-kit/src/http/refuse-busy.ts',
   'packages/service-kit/src/http/refuse-upgrade.ts',
-  'packages/service-kit/src/http/request-id.ts',
   'packages/service-kit/src/http/rpc-call.ts',
   'packages/service-kit/src/http/rpc-listener.ts',
   'packages/service-kit/src/http/rpc-upgrade.ts',
@@ -304,7 +299,6 @@ export const later: readonly string[] = [
   'packages/service-kit/src/http/server.ts',
   'packages/service-kit/src/http/shed-calls.ts',
   'packages/service-kit/src/http/slow-bodies.ts',
-  'packages/service-kit/src/http/traceparent.ts',
   'packages/service-kit/src/log/error-id.ts',
   'packages/service-kit/src/log/line-writer.ts',
   'packages/service-kit/src/log/log.ts',
@@ -352,4 +346,4 @@ export const later: readonly string[] = [
 ]
 
 /** How many files wait. It may only get smaller. */
-export const laterCount = 346
+export const laterCount = 340

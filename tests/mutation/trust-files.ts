@@ -1,6 +1,7 @@
 /** Groups of `files.ts`: what decides about tokens, requests and limits in the services, and what the service kit does for all daemons. */
 import { beside, type Group } from './group.ts'
 
+const kit = 'packages/service-kit/src'
 const device = 'apps/runtime/src/device'
 const identity = 'apps/identity/src'
 const discovery = 'apps/discovery/src'
@@ -37,4 +38,14 @@ export const trustGroups: readonly Group[] = [
     sources: [`${discovery}/endpoints/{read-json,read-query,bounded-list,sessions,fixes}.ts`],
     tests: [`${discovery}/endpoints/{read-json,sessions,fixes}.test.ts`],
   },
+  beside('discovery-trust', discovery, 'trust/trust'),
+  beside(
+    'request-limits',
+    `${kit}/http`,
+    'limiter',
+    'request-id',
+    'traceparent',
+    'get-json',
+    'bounded-writer',
+  ),
 ]
