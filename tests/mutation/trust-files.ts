@@ -2,7 +2,6 @@
 import { beside, type Group } from './group.ts'
 
 const kit = 'packages/service-kit/src'
-const device = 'apps/runtime/src/device'
 const identity = 'apps/identity/src'
 const discovery = 'apps/discovery/src'
 
