@@ -5,14 +5,10 @@
  */
 import { globSync } from 'node:fs'
 import { root } from '../harness/processes.ts'
+import { beside, type Group } from './group.ts'
+import { trustGroups } from './trust-files.ts'
 
-export interface Group {
-  readonly name: string
-  /** Globs of sources, from the root of the project; tests are left out. */
-  readonly sources: readonly string[]
-  /** Globs of test files. */
-  readonly tests: readonly string[]
-}
+export type { Group } from './group.ts'
 
 /** Files of a group, from the root of the project. */
 export const sourcesOf = ({ sources }: Group): string[] =>
@@ -36,13 +32,6 @@ const federation = 'federation,match-rule,read-claimed,verify-by-rules'
 
 /** What people sign in with, beside sessions. */
 const credentials = 'one-time,known-browsers,passkey-answer,recovery-codes'
-
-/** Files with their tests beside them: `names` are paths below the folder, without an ending. */
-const beside = (name: string, folder: string, ...names: readonly string[]): Group => ({
-  name,
-  sources: names.map((each) => `${folder}/${each}.ts`),
-  tests: names.map((each) => `${folder}/${each}.test.ts`),
-})
 
 export const groups: readonly Group[] = [
   {
@@ -278,7 +267,9 @@ export const groups: readonly Group[] = [
     sources: [
       `${services}/images/{continue-pull,interrupted,late-folder,partials,progress,registry-pulls}.ts`,
     ],
-    tests: [`${services}/images/{continued,interrupted,partials,progress}.test.ts`],
+    tests: [
+      `${services}/images/{continued,interrupted,late-folder,partials,progress,registry-pulls}.test.ts`,
+    ],
   },
   beside('metering', `${device}/metering`, 'metered-link', 'allowance'),
   beside('allowed-pulls', `${services}/images/registry`, 'allowed'),
@@ -332,6 +323,7 @@ export const groups: readonly Group[] = [
     sources: ['apps/runtime/src/api/{caller,connection-tokens}.ts'],
     tests: ['apps/runtime/src/api/connection-tokens.test.ts'],
   },
+  ...trustGroups,
   beside('node-key', device, 'node/node-key'),
   { name: 'hmac', sources: [`${device}/hmac/*.ts`], tests: [`${device}/hmac/*.test.ts`] },
 ]

@@ -14,6 +14,20 @@ const noJson = 'neither text is JSON in base64url, so the token is no JWT'
 
 export const identity: readonly Equivalent[] = [
   ...of(
+    'apps/identity/src/api/endpoints/cors.ts',
+    ['} catch {', '{ return undefined } → {}', 'a function without a result returns undefined'],
+    [
+      'const client = token === undefined ? undefined : parseJws(token).payload.client_id',
+      'token === undefined → false',
+      'what is no text is no token either, and reading it fails',
+    ],
+    [
+      "const client = Object.hasOwn(clients, request.routeOptions.url ?? '')",
+      '\'\' → "Stryker was here!"',
+      'neither text is a path of an endpoint',
+    ],
+  ),
+  ...of(
     'apps/identity/src/registry/projects/issuer-key-sets.ts',
     [
       'if (!row) return undefined',

@@ -6,12 +6,14 @@ import type { Equivalent } from './equivalent.ts'
 import { gateway } from './gateway.ts'
 import { identity } from './identity.ts'
 import { protocolTokens } from './protocol-tokens.ts'
+import { requests } from './requests.ts'
 import { guard, guardedRequests, serviceTokens } from './service-kit.ts'
 
 export const equivalents: readonly Equivalent[] = [
   ...protocolTokens,
   ...serviceTokens,
   ...guard,
+  ...requests,
   ...guardedRequests,
   ...retry,
   ...leases,

@@ -83,8 +83,10 @@ const error = (reason: string, message: string) => JSON.stringify({ error: { rea
 describe('an upload in parts', () => {
   it('that is not cut is one request, with the name of the file', async () => {
     let metadata: unknown
+    let sent: unknown
     const connection = await listen(({ method, headers }) => {
       if (method === 'POST') metadata = [headers['upload-metadata'], headers['upload-length']]
+      else sent = [headers['content-type'], headers['content-length'], headers.expect]
       return true
     })
     expect(await sendInParts(connection, file(), patient)).toBe('upload:1')
@@ -92,12 +94,16 @@ describe('an upload in parts', () => {
     expect(unversioned).toEqual([])
     expect(stored.equals(content)).toBe(true)
     expect(metadata).toEqual([`filename ${Buffer.from('archive.tar').toString('base64')}`, '3000000'])
+    expect(sent).toEqual(['application/offset+octet-stream', '3000000', '100-continue'])
   })
 
   it('sends each byte once that arrived, however often the connection breaks', async () => {
-    const connection = await listen((request, response) =>
-      request.method === 'PATCH' ? void store(request, response, 200_000) : true,
-    )
+    const announced: number[] = []
+    const connection = await listen((request, response) => {
+      if (request.method !== 'PATCH') return true
+      announced.push(Number(request.headers['content-length']) + Number(request.headers['upload-offset']))
+      return void store(request, response, 200_000)
+    })
     const shown: number[] = []
     expect(
       await sendInParts(
@@ -110,6 +116,7 @@ describe('an upload in parts', () => {
     expect(unversioned).toEqual([])
     expect(heard.slice(0, -1)).toEqual(['POST', ...positions].slice(0, heard.length - 1))
     expect(stored.equals(content)).toBe(true)
+    expect(new Set(announced)).toEqual(new Set([content.length]))
     expect(Math.max(...shown)).toBe(content.length)
     // Bytes that arrived begin a new count.
     expect(Math.max(...waits)).toBe(500)
@@ -134,12 +141,49 @@ describe('an upload in parts', () => {
       method === 'PATCH' ? response.destroy() : true,
     )
     const causes: string[] = []
-    await expect(
-      sendInParts(connection, file(), { ...patient, onWait: ({ message }) => causes.push(message) }),
-    ).rejects.toMatchObject({ kind: 'connection', reason: 'bad_answer' })
+    const shown: number[] = []
+    const onWait = ({ message }: Error, seconds: number) => {
+      causes.push(message)
+      shown.push(seconds)
+    }
+    await expect(sendInParts(connection, file(), { ...patient, onWait })).rejects.toMatchObject({
+      ...{ kind: 'connection', reason: 'bad_answer' },
+    })
     expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, ...Array(5).fill(60_000)])
+    expect(shown).toEqual([1, 1, 2, 4, 8, 16, 32, ...Array(5).fill(60)])
     expect(causes).toHaveLength(12)
     expect(causes[0]).toContain('closed the connection without an answer')
+  })
+
+  it('waits half of that at least', async () => {
+    const connection = await listen((request, response) =>
+      request.method === 'PATCH' && heard.length === 2 ? response.destroy() : true,
+    )
+    expect(await sendInParts(connection, file(), { ...patient, random: () => 0 })).toBe('upload:1')
+    expect(waits).toEqual([250])
+  })
+
+  it('continues after bytes that another request had already brought', async () => {
+    const connection = await listen((request, response) => {
+      if (request.method !== 'PATCH' || heard.length > 2) return true
+      stored = content.subarray(0, 1_000_000)
+      return response.writeHead(409).end(error('conflict', 'it has 1000000 bytes'))
+    })
+    expect(await sendInParts(connection, file(), patient)).toBe('upload:1')
+    expect(heard).toEqual(['POST', 'PATCH 0', 'HEAD', 'PATCH 1000000'])
+    expect(stored.equals(content)).toBe(true)
+  })
+
+  it('ends when the runtime refuses to say how much arrived', async () => {
+    const connection = await listen(({ method }, response) => {
+      if (method === 'POST') return true
+      if (method === 'HEAD') return response.writeHead(401, { 'Upload-Offset': '0' }).end()
+      return response.destroy()
+    })
+    await expect(sendInParts(connection, file(), patient)).rejects.toMatchObject({
+      ...{ kind: 'connection', reason: 'refused', message: 'the runtime answered HTTP 401' },
+    })
+    expect(waits).toEqual([500])
   })
 
   it.each<[string, number | undefined]>([
@@ -164,7 +208,9 @@ describe('an upload in parts', () => {
       if (method === 'HEAD') response.writeHead(200, { 'Upload-Offset': '1e3' }).end()
       return response.destroy()
     })
-    await expect(sendInParts(connection, file(), patient)).rejects.toMatchObject({ reason: 'bad_answer' })
+    await expect(sendInParts(connection, file(), patient)).rejects.toMatchObject({
+      ...{ reason: 'bad_answer', message: 'the runtime answered HTTP 200 with no Upload-Offset' },
+    })
     expect(waits).toHaveLength(12)
   })
 
@@ -187,6 +233,8 @@ describe('an upload in parts', () => {
       (_, response) => response.writeHead(201, { Location: 'http://127.0.0.1:1/' }).end(),
     ],
     ['names no place', (_, response) => response.writeHead(201).end()],
+    ['names another path', (_, response) => response.writeHead(201, { Location: '/other/1' }).end()],
+    ['names a place and made none', (_, response) => response.writeHead(200, { Location: place }).end()],
     [
       'names a place elsewhere',
       (_, response) => response.writeHead(201, { Location: `${place}/../../x` }).end(),
@@ -234,13 +282,17 @@ describe('the deployment of an upload', () => {
 })
 
 describe('an archive', () => {
+  /** Type, name and expectation of one that is sent as a whole. */
+  let described: unknown
+
   /** What the server hears of an archive of so many bytes. */
   async function upload(size: number, name?: string) {
     writeFileSync(path, Buffer.alloc(size))
     const connection = await listen(async (request, response) => {
-      const { method, url } = request
+      const { method, url, headers } = request
       if (!url!.startsWith(mcmPaths.images)) return true
-      const type = request.headers['content-type']
+      const type = headers['content-type']
+      if (type !== 'application/json') described = [type, headers['content-disposition'], headers.expect]
       const body = await request.toArray()
       const bytes = Buffer.concat(body).length
       heard.splice(-1, 1, `${method} ${url} ${type === 'application/json' ? String(body) : bytes}`)
@@ -255,6 +307,8 @@ describe('an archive', () => {
     ['my name', '?name=my%20name'],
   ])('of 8 MB is one request, with the name %s', async (name, query) => {
     expect(await upload(8_000_000, name)).toEqual([`POST ${mcmPaths.images}${query} 8000000`])
+    const disposition = "attachment; filename*=UTF-8''archive.tar"
+    expect(described).toEqual(['application/x-tar', disposition, '100-continue'])
   })
 
   it('of more is sent in parts, and deployed', async () => {
@@ -262,5 +316,25 @@ describe('an archive', () => {
       ...['POST', 'PATCH 0', `POST ${mcmPaths.images} {"source":"upload:1","name":"mine"}`],
     ])
     expect(stored).toHaveLength(8_000_001)
+  })
+  it('is tried again when the connection breaks, and the caller learns when', async () => {
+    writeFileSync(path, Buffer.alloc(8_000_001))
+    const broken = new Set<string>()
+    const connection = await listen(async (request, response) => {
+      const { method, url } = request
+      const what = method === 'PATCH' ? 'parts' : 'deployment'
+      if (method === 'HEAD' || url === mcmPaths.uploads) return true
+      if (!broken.has(what)) {
+        broken.add(what)
+        return response.destroy()
+      }
+      if (method === 'PATCH') return true
+      await request.resume().toArray()
+      return response.end('{"id":"deployed"}')
+    })
+    const seconds: number[] = []
+    const onWait = (_: Error, each: number) => seconds.push(each)
+    expect(await uploadImage(connection, path, undefined, undefined, onWait)).toEqual({ id: 'deployed' })
+    expect(seconds).toEqual([1, 1])
   })
 })

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { guardedLookup, kindOf } from './addresses.ts'
+import {
+  AddressRefusedError,
+  guardedLookup,
+  kindOf,
+  metadataIpv4Addresses,
+  resolveName,
+  specialIpv4Blocks,
+} from './addresses.ts'
 import { specialPurpose } from './special-purpose.ts'
 
 describe('the kind of an address', () => {
@@ -76,6 +83,13 @@ describe('the kind of an address', () => {
   })
 })
 
+it('the lists for other programs have IPv4 alone', () => {
+  expect(specialIpv4Blocks).toContain('10.0.0.0/8')
+  expect(metadataIpv4Addresses).toContain('168.63.129.16')
+  for (const each of [...specialIpv4Blocks, ...metadataIpv4Addresses]) expect(each).not.toContain(':')
+  for (const each of metadataIpv4Addresses) expect(each).toMatch(/^[\d.]+$/)
+})
+
 describe('a guarded lookup', () => {
   const ask = (addresses: readonly string[], all: boolean) =>
     new Promise((resolve, reject) => {
@@ -90,6 +104,42 @@ describe('a guarded lookup', () => {
   it('gives the addresses that may be connected to, and no other', async () => {
     expect(await ask(['127.0.0.1', '1.1.1.1', '::1'], true)).toEqual([{ address: '1.1.1.1', family: 4 }])
     expect(await ask(['10.0.0.1', '1.1.1.1'], false)).toBe('1.1.1.1')
+  })
+
+  it('gives the failure of the resolver', async () => {
+    const lookup = guardedLookup(
+      () => true,
+      () => Promise.reject(new Error('ENOTFOUND')),
+    )
+    const failure = new Promise((resolve) => lookup('name.example', { all: true }, resolve))
+    expect(await failure).toMatchObject({ message: 'ENOTFOUND' })
+  })
+
+  it('gives one address with its family, unless all are requested', async () => {
+    const lookup = guardedLookup(
+      () => true,
+      async () => [{ address: '2001:db8::1', family: 6 }],
+    )
+    const found = new Promise((resolve) => lookup('name.example', {}, (...result) => resolve(result)))
+    expect(await found).toEqual([null, '2001:db8::1', 6])
+  })
+
+  it('adds to a refusal what to do about it', async () => {
+    const lookup = guardedLookup(
+      () => false,
+      async () => [{ address: '10.0.0.1', family: 4 }],
+      'allow it',
+    )
+    const refusal = new Promise((resolve) => lookup('name.example', { all: true }, resolve))
+    expect(await refusal).toBeInstanceOf(AddressRefusedError)
+    expect(await refusal).toMatchObject({
+      message: 'name.example resolves to 10.0.0.1, which is not public; allow it',
+      name: 'AddressRefusedError',
+    })
+  })
+
+  it('asks the resolver of the system for all addresses of a name', async () => {
+    expect((await resolveName('localhost')).map(({ address }) => kindOf(address))).toContain('loopback')
   })
 
   it('names the host and its address where none is left', async () => {

@@ -23,6 +23,50 @@ it('continues by itself, and follows small steps ahead', () => {
   expect(believed.now()).toBe(year + 1005)
 })
 
+it('counts a step of a minute as small, and of more as a jump', () => {
+  for (const [ahead, believes] of [
+    [60_000, true],
+    [60_001, false],
+  ] as const) {
+    const { believed } = make()
+    believed.note(year + ahead)
+    expect(believed.now()).toBe(believes ? year + ahead : year)
+  }
+})
+
+it('believes a clock that was set ahead after exactly the time to settle, if it went on to within a minute', () => {
+  for (const [passed, drift, believes] of [
+    [hour, 0, true],
+    [hour - 1, 0, false],
+    [hour, 60_000, true],
+    [hour, -60_000, true],
+    [hour, 60_001, false],
+    [hour, -60_001, false],
+  ] as const) {
+    const { believed, pass } = make()
+    believed.note(2 * year)
+    pass(passed)
+    const shown = 2 * year + passed + drift
+    believed.note(shown)
+    expect(believed.now()).toBe(believes ? shown : year + passed)
+  }
+})
+
+it('forgets a jump when it is replaced', () => {
+  const { believed, pass } = make()
+  believed.note(2 * year)
+  believed.replace(year + 5)
+  pass(hour)
+  believed.note(2 * year + hour)
+  expect(believed.now()).toBe(year + 5 + hour)
+})
+
+it('is a whole number of milliseconds', () => {
+  const { believed, pass } = make()
+  pass(0.7)
+  expect(believed.now()).toBe(year)
+})
+
 it('does not go back', () => {
   const { believed } = make()
   believed.note(0)

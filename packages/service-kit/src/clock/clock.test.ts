@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isoTime } from './clock.ts'
+import { isoTime, seconds, systemClock } from './clock.ts'
 
 it.each([
   [0, '1970-01-01T00:00:00.000Z'],
@@ -11,4 +11,10 @@ it.each([
   [Number.NaN, '1970-01-01T00:00:00.000Z'],
 ])('shows %s as %s', (milliseconds, shown) => {
   expect(isoTime(milliseconds)).toBe(shown)
+})
+
+it('counts whole seconds since 1970, of the time of the machine', () => {
+  expect(seconds({ now: () => 1999 })).toBe(1)
+  const before = Date.now()
+  expect(systemClock.now()).toBeGreaterThanOrEqual(before)
 })

@@ -65,6 +65,55 @@ describe('a writer for a slow reader', () => {
     expect(taken.at(-1)).toBe('[1 dropped]')
   })
 
+  it('holds exactly as many bytes as its limit', async () => {
+    const { stream, taken, read } = slowStream()
+    const write = createBoundedWriter(stream, options)
+    write('x'.repeat(10))
+    for (let at = 0; at < 10; at++) write('ä'.repeat(5))
+    await read()
+    expect(taken.join('')).toBe(`${'x'.repeat(10)}${'ä'.repeat(50)}`)
+    write('x'.repeat(10))
+    for (let at = 0; at < 11; at++) write(`${at % 10}`.repeat(10))
+    await read()
+    expect(taken.join('')).toContain('[1 dropped]1111111111')
+  })
+
+  it('writes nothing of what waits after the end of the stream', async () => {
+    const { stream, taken } = slowStream()
+    const failures: Error[] = []
+    stream.on('error', (cause) => failures.push(cause))
+    const write = createBoundedWriter(stream, options)
+    for (let at = 0; at < 3; at++) write('x'.repeat(10))
+    stream.end()
+    stream.emit('drain')
+    write('late')
+    await new Promise(setImmediate)
+    expect(failures).toEqual([])
+    expect(taken).toEqual(['x'.repeat(10)])
+  })
+
+  it('waits for its reader after a long notice', async () => {
+    const { stream, taken } = slowStream()
+    const write = createBoundedWriter(stream, { ...options, onDropped: () => 'n'.repeat(20) })
+    for (let at = 0; at < 20; at++) write('x'.repeat(10))
+    stream.emit('drain')
+    expect(taken).toEqual(['x'.repeat(10)])
+    expect(stream.writableLength).toBe(30)
+  })
+
+  it('ends a stream that cannot be written', async () => {
+    const { stream, read } = slowStream()
+    const write = createBoundedWriter(stream, {
+      ...options,
+      onDropped: () => {
+        throw new Error('no notice')
+      },
+    })
+    for (let at = 0; at < 20; at++) write('x'.repeat(10))
+    await read()
+    expect(stream.destroyed).toBe(true)
+  })
+
   it('writes nothing after the end', async () => {
     const { stream } = slowStream()
     const write = createBoundedWriter(stream, options)

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { createAddressSet } from '../addresses/address-set.ts'
 import { createFakeClock } from '../testing/index.ts'
 import { addressOf, limitKeyOf } from './address.ts'
-import { createLimiter } from './limiter.ts'
+import { createLimiter, refuseIf, takeOrRefuse } from './limiter.ts'
 
 describe('a limiter', () => {
   it('lets a burst through, then what is earned, for each key alone', () => {
@@ -22,6 +22,47 @@ describe('a limiter', () => {
     limiter.giveBack('a')
     expect([limiter.take('a'), limiter.take('a')]).toEqual([0, 1])
   })
+  it('refunds one request, and names what is missing of the next one', () => {
+    const clock = createFakeClock()
+    const limiter = createLimiter({ burst: 3, perSecond: 0.1 }, clock.now)
+    for (let at = 0; at < 3; at++) limiter.take('a')
+    limiter.giveBack('a')
+    expect([limiter.take('a'), limiter.take('a')]).toEqual([0, 10])
+    clock.advance(5000)
+    expect(limiter.take('a')).toBe(5)
+  })
+
+  it('refunds nothing to a key that was not counted', () => {
+    const limiter = createLimiter({ burst: 1, perSecond: 1 }, createFakeClock().now)
+    limiter.giveBack('a')
+    expect([limiter.take('a'), limiter.take('a')]).toEqual([0, 1])
+  })
+
+  it('of several replicas allows each of them its part, and one request at least', () => {
+    const clock = createFakeClock()
+    let replicas = 2
+    const limiter = createLimiter({ burst: 4, perSecond: 1 }, clock.now, () => replicas)
+    expect([limiter.take('a'), limiter.take('a'), limiter.take('a')]).toEqual([0, 0, 2])
+    clock.advance(2000)
+    expect([limiter.take('a'), limiter.take('a')]).toEqual([0, 2])
+    replicas = 8
+    expect([limiter.take('b'), limiter.take('b')]).toEqual([0, 8])
+  })
+
+  it('names the seconds of a refusal, which is HTTP 429', () => {
+    const limiter = createLimiter({ burst: 1, perSecond: 0.1 }, createFakeClock().now)
+    expect(() => takeOrRefuse(limiter, 'a', 'this address')).not.toThrow()
+    expect(() => takeOrRefuse(limiter, 'b', 'this address')).not.toThrow()
+    expect(() => takeOrRefuse(limiter, 'a', 'this address')).toThrow(
+      expect.objectContaining({
+        ...{ code: 'temporarily_unavailable', status: 429, retryAfter: 10 },
+        message: 'too many requests of this address; come back in 10 s',
+      }),
+    )
+    expect(() => refuseIf(0, 'this address')).not.toThrow()
+    expect(() => refuseIf(1, 'this address')).toThrow('come back in 1 s')
+  })
+
   it.each([
     ['back', -3_600_000],
     ['forward', 3_600_000],

@@ -10,6 +10,14 @@ describe('the trace of a caller', () => {
     expect(traceparentOf(raw)).toEqual({ traceId: trace, spanId: span })
   })
 
+  it('may have a span that begins with zeros', () => {
+    const first = `${'0'.repeat(15)}1`
+    expect(traceparentOf(['traceparent', `00-${trace}-${first}-00`])).toEqual({
+      traceId: trace,
+      spanId: first,
+    })
+  })
+
   it.each([
     ['has an unknown version', `01-${trace}-${span}-01`],
     ['has the forbidden version', `ff-${trace}-${span}-01`],

@@ -27,6 +27,44 @@ describe('a failure of the storage', () => {
     expect(refusal!.message).not.toContain('/secret')
   })
 
+  it.each([
+    ...['open', 'read', 'write', 'fsync', 'fdatasync', 'ftruncate', 'rename', 'unlink', 'mkdir', 'rm'],
+    ...['rmdir', 'stat', 'scandir', 'link'],
+  ])('is that of a file with the call %s', (call) =>
+    expect(storageRefusal(failure('EIO', call))).toMatchObject({ reason: 'storage_failed' }),
+  )
+
+  it.each(['EIO', 'EUCLEAN', 'EROFS', 'EMFILE', 'ENFILE', 'ENOMEM', 'EACCES', 'EPERM'])(
+    'is that of a file with %s, and of no other code with that in it',
+    (code) => {
+      expect(storageRefusal(failure(code, 'write'))).toMatchObject({ reason: 'storage_failed' })
+      for (const other of [`X${code}`, `${code}X`])
+        expect(storageRefusal(failure(other, 'write'))).toBeUndefined()
+    },
+  )
+
+  it.each([
+    ...['ECONNREFUSED', 'ETIMEDOUT', 'EPIPE', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN', 'ENOTFOUND'],
+    ...['CONNECTION_ENDED', 'CONNECT_TIMEOUT', '08006', '28000', '53300', '57P01', '58030', '25006'],
+  ])('is that of a database with %s, and of no other code with that in it', (code) => {
+    expect(storageRefusal(store(code))).toMatchObject({ reason: 'storage_failed' })
+    for (const other of [`-${code}`, `${code}-`]) expect(storageRefusal(store(other))).toBeUndefined()
+  })
+
+  it.each(['ENOSPC', 'EDQUOT', '53100'])('is a full disk with %s', (code) =>
+    expect(storageRefusal(store(code))).toMatchObject({ reason: 'storage_full' }),
+  )
+
+  it('is found under four others, and not searched for without end', () => {
+    const under = (cause: unknown, count: number): unknown =>
+      count === 0 ? cause : new Error('outer', { cause: under(cause, count - 1) })
+    expect(storageRefusal(under(failure('EIO', 'read'), 4))).toMatchObject({ reason: 'storage_failed' })
+    expect(storageRefusal(under(failure('EIO', 'read'), 5))).toBeUndefined()
+    const circle = new Error('circle')
+    circle.cause = circle
+    expect(storageRefusal(circle)).toBeUndefined()
+  })
+
   it('is distinguished from missing files, network errors and defects', () => {
     const missing = (() => {
       try {

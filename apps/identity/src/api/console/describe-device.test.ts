@@ -27,6 +27,14 @@ it.each([60, 600, 3600])(
   },
 )
 
+it('shows when a device was blocked, and null for one that is not', () => {
+  const describe = createDescribeDevice(clock, 600)
+  expect(describe(nodeSeen(clock.now(), 0))).toMatchObject({ blockedAt: '1970-01-01T00:00:00.000Z' })
+  expect(describe(nodeSeen(0))).toMatchObject({
+    ...{ blockedAt: null, lastSeenAt: '1970-01-01T00:00:00.000Z', state: 'away' },
+  })
+})
+
 it('shows a blocked device as blocked, however recently it was seen', () => {
   const describe = createDescribeDevice(clock, 600)
   expect(describe(nodeSeen(clock.now(), clock.now())).state).toBe('blocked')

@@ -8,8 +8,10 @@ import { addCors, corsOfClient } from './cors.ts'
 
 const [own, others, evil] = ['https://app.example', 'https://other.example', 'https://evil.example'] as const
 const projects = {
-  find: async (id: string) =>
-    id === 'c' || id === 'off' ? projectOf({ origins: [own], active: id === 'c' }) : undefined,
+  async find(id: string) {
+    if (typeof id !== 'string') throw new TypeError('the ID of a project is a text')
+    return id === 'c' || id === 'off' ? projectOf({ origins: [own], active: id === 'c' }) : undefined
+  },
 }
 const allowed = {
   'access-control-allow-origin': own,
@@ -19,6 +21,8 @@ const allowed = {
 const { privateKey } = createTestIssuer(createFakeClock())
 const tokenOf = (client: unknown) => signJws({ typ: 'at+jwt' }, { client_id: client }, privateKey)
 
+const documents = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/jwks']
+
 let app: FastifyInstance
 beforeAll(() => {
   app = Fastify()
@@ -27,7 +31,7 @@ beforeAll(() => {
     done(null, body),
   )
   addCors(app, { projects, isKnownOrigin: async (origin) => origin === own || origin === others })
-  for (const path of ['/jwks', '/userinfo', '/edge/token']) app.get(path, async () => 'x')
+  for (const path of [...documents, '/userinfo', '/edge/token']) app.get(path, async () => 'x')
   for (const path of ['/revoke', '/par']) app.post(path, async () => 'x')
 })
 afterAll(() => app.close())
@@ -100,19 +104,22 @@ describe('an answer to a client', () => {
 })
 
 describe('a public document', () => {
-  it('may be read from an origin of any project, and a cache keeps the answers apart', async () => {
-    expect((await corsOf('GET', '/jwks', { origin: others })).cors).toEqual({
-      ...allowed,
-      'access-control-allow-origin': others,
-    })
-    expect((await corsOf('GET', '/jwks', { origin: evil })).cors).toEqual({ vary: 'Origin' })
-    expect((await corsOf('GET', '/jwks', {})).cors).toEqual({ vary: 'Origin' })
-  })
+  it.each(documents)(
+    '%s may be read from an origin of any project, and a cache separates the answers',
+    async (url) => {
+      expect(await corsOf('GET', url, { origin: others })).toEqual({
+        status: 200,
+        cors: { ...allowed, 'access-control-allow-origin': others },
+      })
+      for (const headers of [{ origin: evil }, {}])
+        expect(await corsOf('GET', url, headers as never)).toEqual({ status: 200, cors: { vary: 'Origin' } })
+    },
+  )
 })
 
 it('another endpoint may be read from no page', async () => {
-  expect((await corsOf('GET', '/edge/token', { origin: own })).cors).toEqual({})
-  expect((await corsOf('GET', '/unknown', { origin: own })).cors).toEqual({})
+  expect(await corsOf('GET', '/edge/token', { origin: own })).toEqual({ status: 200, cors: {} })
+  expect(await corsOf('GET', '/unknown', { origin: own })).toEqual({ status: 404, cors: {} })
 })
 
 describe('a preflight request', () => {

@@ -130,6 +130,18 @@ describe('a refusal of a grant', () => {
     await expect(send('grant_type=one')).rejects.toMatchObject({ code: 'invalid_grant' })
   })
 
+  it('of a token of another kind names the field of the grant that needs it, or the request', async () => {
+    const wrong = (typ: string) =>
+      new TokenError('token_malformed' as never, '', { found: 'an ID token', needed: 'a JWT', typ } as never)
+    const description = async (type: string) =>
+      send(`grant_type=${type}`).catch((cause: Error) => cause.message)
+    failure = wrong('JWT')
+    expect(await description('one')).toBe('this is an ID token; the field "id_token" needs a JWT')
+    expect(await description('two')).toBe('this is an ID token; the request needs a JWT')
+    failure = wrong('at+jwt')
+    expect(await description('one')).toBe('this is an ID token; the request needs a JWT')
+  })
+
   it('that is a defect stays one', async () => {
     failure = new TypeError('a defect')
     await expect(send('grant_type=one')).rejects.toBe(failure)

@@ -32,14 +32,14 @@ async function report(uses: readonly LeaseUse[], accounts: (string | undefined)[
 }
 
 it('a use is a row in the log of the account, with person, project, number and times', async () => {
-  await report([use()])
+  await report([use({ first_at: 30 })])
   expect(await audit.list('a', 10)).toMatchObject([
     {
-      action: 'lease.use',
+      ...{ action: 'lease.use', outcome: 'ok' },
       actor: 'the device',
       subject: 'n',
       detail:
-        '3 local tokens for a@example.com without this service, from 1970-01-01T00:00:00.000Z to 1970-01-01T00:01:00.000Z: project c, sign-in of-a',
+        '3 local tokens for a@example.com without this service, from 1970-01-01T00:00:30.000Z to 1970-01-01T00:01:00.000Z: project c, sign-in of-a',
     },
   ])
 })
@@ -51,6 +51,12 @@ it('a device writes into the log of no other account, and learns no address of a
   const [row, ...more] = await audit.list('a', 10)
   expect(more).toEqual([])
   expect(row!.detail).not.toContain('example.com')
+  expect(row!.detail).toContain('for a program without this service')
+})
+
+it('a use without an account is in no log, also while the device has none', async () => {
+  await report([use({ account_id: '' })], ['a', ''])
+  expect(await audit.list('', 10)).toEqual([])
 })
 
 it('a device that left its account reports to it', async () => {

@@ -49,6 +49,7 @@ it('removes nodes that never had an account and were not seen for a week, and no
   clock.advance(2 * day)
   await removeStrangers(store, 7 * day).run(clock.now())
   const left = (await nodes.list()).map(({ nodeId }) => nodeId).sort()
+  expect(removeStrangers(store, 7 * day).name).toBe('nodes')
   expect(left).toEqual(['associated', 'blocked', 'left', 'removed', 'young'])
   // A removed node can enrol again, even while this process still has it in memory.
   await enrol('stranger0')

@@ -52,6 +52,13 @@ it('is outdated while a change of this process may be missing, with any store', 
   }
 })
 
+it('has the age of the last successful poll if replicas share the store, and none otherwise', () => {
+  const freshness = create()
+  monotonic += 1234
+  expect(freshness.ageMs()).toBe(1234)
+  expect(create(false).ageMs()).toBeUndefined()
+})
+
 it('knows how long ago a poll failed', () => {
   const freshness = create()
   expect(freshness.failedWithin(1000)).toBe(false)

@@ -12,6 +12,8 @@ const clock = createFakeClock()
 let server: Server
 let url: string
 let seen: { authorization: string | undefined; form: Record<string, string> }[]
+/** Further members of the answer. */
+let more: object
 let signed: { typ: string; claims: Record<string, unknown> }[]
 
 beforeAll(async () => {
@@ -21,7 +23,7 @@ beforeAll(async () => {
     const { authorization } = request.headers
     seen.push({ authorization, form: Object.fromEntries(new URLSearchParams(text)) })
     response.writeHead(200, { 'Content-Type': 'application/json' })
-    response.end(JSON.stringify({ access_token: 'x', token_type: 'bearer' }))
+    response.end(JSON.stringify({ access_token: 'x', token_type: 'bearer', ...more }))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -34,6 +36,7 @@ afterAll(() => {
 beforeEach(() => {
   seen = []
   signed = []
+  more = {}
 })
 
 async function open(more: Partial<Company> = {}, metadata: object = {}) {
@@ -110,6 +113,21 @@ describe('a client of a company', () => {
   })
 })
 
+it('an ID token has its times by the clock of this service, and a minute more', async () => {
+  const { config } = await open()
+  const now = Math.floor(clock.now() / 1000)
+  const encode = (json: object) => Buffer.from(JSON.stringify(json)).toString('base64url')
+  const answer = (claims: object) => {
+    const token = { iss: url, sub: 's', aud: 'client', iat: now - 600, exp: now + 600, ...claims }
+    more = { id_token: `${encode({ alg: 'RS256' })}.${encode(token)}.${encode({})}` }
+    return openid.genericGrantRequest(config, 'test', {})
+  }
+  for (const claims of [{}, { exp: now - 30 }, { nbf: now + 30 }])
+    expect((await answer(claims)).claims()).toMatchObject({ sub: 's' })
+  for (const claims of [{ exp: now - 120 }, { nbf: now + 120 }])
+    await expect(answer(claims)).rejects.toThrow()
+})
+
 it('a request lasts ten seconds at most', async () => {
   const { config } = await open()
   expect(config.timeout).toBe(10)
@@ -118,7 +136,9 @@ it('a request lasts ten seconds at most', async () => {
 
 it('a provider in a private network is reached only if the company allows that', async () => {
   const { config } = await open({ allowsPrivate: false })
-  await expect(openid.genericGrantRequest(config, 'test', {})).rejects.toThrow()
+  await expect(openid.genericGrantRequest(config, 'test', {})).rejects.toMatchObject({
+    code: 'OAUTH_HTTP_REQUEST_FORBIDDEN',
+  })
   openid.allowInsecureRequests(config)
   await expect(openid.genericGrantRequest(config, 'test', {})).rejects.toThrow()
   expect(seen).toEqual([])

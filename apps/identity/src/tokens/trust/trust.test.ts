@@ -1,15 +1,18 @@
 /** Which issuers a service trusts: itself alone, or those that it names, by their keys and their lists. */
 
+import { generateKeyPairSync } from 'node:crypto'
 import { createNetwork } from '@selvedge/client/node'
 import { edgeIdProfile } from '@selvedge/protocol/tokens'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { createMemoryLog, openMemoryStore } from '@selvedge/service-kit/testing'
+import { signJws } from '@selvedge/service-kit/tokens'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type ListedIssuer, startListedIssuer } from '../../../../../tests/harness/listed-issuer.ts'
 import { migrations } from '../../storage/schema.ts'
 import { openTrust, type Trust } from './trust.ts'
 
 const own = 'https://own.example'
+const ownKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 let store: ReturnType<typeof openMemoryStore>
 let foreign: ListedIssuer
 let other: ListedIssuer
@@ -32,14 +35,14 @@ afterEach(async () => {
 
 async function open(
   role: 'both' | 'cloud' | 'tenant' = 'both',
-  { edges = [foreign.url], tenants = [] as string[], maxAge = 60 } = {},
+  { edges = [foreign.url], tenants = [] as string[], maxAge = 60, ownUrl = own } = {},
 ) {
   const trust = await openTrust({
-    ownIssuer: () => own,
+    ownIssuer: () => ownUrl,
     keys: {
       asIssuer(issuer) {
         opens.push(issuer)
-        return { issuer, findKey: () => undefined }
+        return { issuer, findKey: (kid) => (kid === 'own' ? ownKey.publicKey : undefined) }
       },
     },
     config: {
@@ -90,6 +93,21 @@ it('without a list of issuers a verifier trusts this service alone, by its own k
   expect(opens).toEqual([own])
 })
 
+it('a token of this service is genuine by its own key', async () => {
+  const trust = await open()
+  const iat = Math.floor(systemClock.now() / 1000)
+  const claims = {
+    ...{ iss: own, aud: own, sub: 'a', jti: 'jti', iat, exp: iat + 600 },
+    ...{ azp: nodeId, node_id: nodeId, node_name: 'n', cnf: { jkt: 'key' } },
+  }
+  const token = signJws({ typ: 'edge-id+jwt', kid: 'own' }, claims, ownKey.privateKey)
+  for (const issuers of [[], [own], [foreign.url, own]])
+    expect(await trust.verifierOf(issuers).verify(token, edgeIdProfile, own)).toMatchObject({ iss: own })
+  await expect(async () =>
+    trust.verifierOf([foreign.url]).verify(token, edgeIdProfile, own),
+  ).rejects.toMatchObject({ reason: 'token_untrusted' })
+})
+
 it('what another issuer revoked is revoked here, as soon as its list was fetched', async () => {
   foreign.revoke('jti')
   const trust = await open()
@@ -133,6 +151,13 @@ it('lists are fetched of the issuers that the role of the service needs, each on
   await cloud.trust.stop()
   const tenant = await lists('tenant', { edges: [foreign.url], tenants: [other.url] })
   await expect.poll(tenant.needed).toEqual([true, false])
+})
+
+it('the list of this service itself is not fetched, where it names itself beside others', async () => {
+  const trust = await open('both', { edges: [foreign.url, other.url], ownUrl: foreign.url })
+  trust.start()
+  await expect.poll(() => other.state.lists).toBe(1)
+  expect(foreign.state.lists).toBe(0)
 })
 
 it('a service that trusts itself alone fetches no list', async () => {

@@ -108,6 +108,24 @@ describe('a note is removed, and its pull not continued, if it is', () => {
   })
 })
 
+it.each([
+  ['of 16 KiB is read', 16_384, 1],
+  ['of one byte more is removed', 16_385, 0],
+])('a note %s', async (_, bytes, count) => {
+  const text = readFileSync(await interrupt(), 'utf8').padEnd(bytes)
+  rmSync(join(place(), names()[0]!))
+  writeFileSync(join(place(), hash('sha256', text, 'hex')), text)
+  expect((await open()).left).toHaveLength(count)
+  expect(names()).toHaveLength(count)
+})
+
+it('a pull may be forgotten twice', async () => {
+  await interrupt()
+  const [only] = (await open()).left
+  await only!.forget()
+  await expect(only!.forget()).resolves.toBeUndefined()
+})
+
 it('at most 64 are continued, and the others removed', async () => {
   const { during } = await open()
   const begun: Promise<void>[] = []

@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { needs } from '../../../../../tests/harness/installed.ts'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
@@ -121,6 +121,7 @@ it('two pulls do not write the same layer: the second one gets undefined, until 
   waiting.resolve()
   expect(first.has((await held)!)).toBe(true)
   expect(second.has((await held)!)).toBe(false)
+  expect(first.has({ ...(await held)!, path: join(place(), 'another') })).toBe(false)
   first.end()
   await expect.poll(() => partials.unused([]).length).toBe(1)
   expect((await second.complete(blob, download, () => undefined))?.size).toBe(content.length)
@@ -152,7 +153,7 @@ describe('a part on the disk that is', () => {
       [content.length + 1, 0],
     ] as const) {
       truncateSync(await leave(2000), length)
-      expect((await complete(await open())).requested).toEqual([from])
+      expect(await complete(await open())).toEqual({ requested: [from], found: [from] })
       rmSync(place(), { recursive: true })
     }
   })
@@ -198,9 +199,63 @@ describe('a part on the disk that is', () => {
 
   it('a file with another name is removed at the start', async () => {
     mkdirSync(place())
-    for (const name of ['x', `${'0'.repeat(64)}`, '.hidden']) writeFileSync(join(place(), name), 'x')
+    const valid = `${'0'.repeat(16)}.${'1'.repeat(32)}.${'2'.repeat(64)}`
+    for (const name of ['x', '0'.repeat(64), '.hidden', `0${valid}`, `${valid}0`])
+      writeFileSync(join(place(), name), 'x')
     await open()
     expect(names()).toEqual([])
+  })
+})
+
+it('a pull fails if its folder was removed meanwhile', async () => {
+  const path = await leave(2000)
+  const partials = await open()
+  await complete(partials)
+  rmSync(place(), { recursive: true })
+  const { download } = source()
+  await expect(
+    partials.begin({ ...owner, client_id: 'other' }).complete(blob, download, () => undefined),
+  ).rejects.toMatchObject({
+    code: 'ENOENT',
+    syscall: 'open',
+  })
+  expect(existsSync(path)).toBe(false)
+})
+
+describe('when a pull ends', () => {
+  it('what arrived of one layer is listed, also if another one became part of an image', async () => {
+    const partials = await open()
+    const layers = partials.begin(owner)
+    const done = await layers.complete(blob, source().download, () => undefined)
+    const other = { digest: `sha256:${'f'.repeat(64)}`, size: content.length }
+    const cut = source({ breaksAfter: 10 })
+    await expect(layers.complete(other, cut.download, () => undefined)).rejects.toThrow('broke')
+    rmSync(done!.path)
+    layers.end()
+    await expect.poll(() => partials.unused([]).map(({ bytes }) => bytes)).toEqual([10])
+  })
+
+  it('a layer with which another one begins at that moment is not listed as unused', async () => {
+    await leave(2000)
+    const partials = await open()
+    const first = partials.begin(owner)
+    const cut = source({ breaksAfter: 10 })
+    await expect(first.complete(blob, cut.download, () => undefined)).rejects.toThrow('broke')
+    first.end()
+    const [begun, waiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const held = partials.begin(owner).complete(
+      blob,
+      async function* (from) {
+        begun.resolve()
+        await waiting.promise
+        yield content.subarray(from)
+      },
+      () => undefined,
+    )
+    await begun.promise
+    expect(partials.unused([])).toEqual([])
+    waiting.resolve()
+    expect(await held).toMatchObject(blob)
   })
 })
 
@@ -228,6 +283,41 @@ describe('what is stored', () => {
     expect(names()).toHaveLength(1)
     await open(now + 1001)
     expect(names()).toEqual([])
+  })
+
+  it('is removed exactly at its age', async () => {
+    const path = await leave(2000)
+    const seconds = Math.floor(Date.now() / 1000)
+    utimesSync(path, seconds, seconds)
+    await open(seconds * 1000 + day - 1)
+    expect(names()).toHaveLength(1)
+    await open(seconds * 1000 + day)
+    expect(names()).toEqual([])
+  })
+
+  it('is removed while the runtime runs, within an hour', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval'] })
+    try {
+      let now = Date.now()
+      const partials = await openPartials(place(), day, { now: () => now })
+      const layers = partials.begin(owner)
+      const cut = source({ breaksAfter: 2000 })
+      await expect(layers.complete(blob, cut.download, () => undefined)).rejects.toThrow('broke')
+      layers.end()
+      await expect.poll(() => partials.unused([]).length).toBe(1)
+      now += 2 * day
+      vi.advanceTimersByTime(3_600_000)
+      await expect.poll(names).toEqual([])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('may be removed twice', async () => {
+    await leave(2000)
+    const [unused] = (await open()).unused([])
+    await unused!.remove()
+    await expect(unused!.remove()).resolves.toBeUndefined()
   })
 
   it('is removed with its account', async () => {
@@ -267,17 +357,19 @@ describe('what is stored', () => {
   })
 
   it('is a thousand files at most: the owner with most of them loses the oldest', async () => {
-    await leave(2000)
-    const [own] = names()
-    const other = `${'0'.repeat(16)}.${'1'.repeat(32)}.`
+    const own = await leave(2000)
+    utimesSync(own, 0, Date.now() / 1000 - 6000)
+    // Sorted after those of the owner with few, and by name the newest first.
+    const other = `${'f'.repeat(16)}.${'1'.repeat(32)}.`
+    const nameOf = (at: number) => other + at.toString(16).padStart(64, '0')
     for (let at = 0; at < 1000; at++) {
-      const path = join(place(), other + at.toString(16).padStart(64, '0'))
+      const path = join(place(), nameOf(at))
       writeFileSync(path, 'x')
-      utimesSync(path, 0, Date.now() / 1000 - 5000 + at)
+      utimesSync(path, 0, Date.now() / 1000 - at)
     }
     await open()
     expect(names()).toHaveLength(1000)
-    expect(names()).toContain(own)
-    expect(names()).not.toContain(other + '0'.padStart(64, '0'))
+    expect(existsSync(own)).toBe(true)
+    expect(names()).not.toContain(nameOf(999))
   })
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { originsOf } from './map.ts'
+import { mapHandlers, originsOf } from './map.ts'
 
 it.each<[string, readonly string[], readonly string[]]>([
   ['', [], []],
@@ -13,4 +13,12 @@ it.each<[string, readonly string[], readonly string[]]>([
   ],
 ])('the style %j with the hosts %j allows requests to %j', (style, hosts, origins) => {
   expect(originsOf({ style, hosts })).toEqual(origins)
+})
+
+it('a page gets the style, and the origins that it may send requests to', () => {
+  const map = { style: 'https://maps.example/style.json', hosts: ['https://tiles.example'] }
+  expect(mapHandlers({ map })['map.background']()).toEqual({
+    style: map.style,
+    hosts: ['https://maps.example', 'https://tiles.example'],
+  })
 })

@@ -1,0 +1,50 @@
+/** Groups of `files.ts`: what decides about tokens, requests and limits in the services, and what the service kit does for all daemons. */
+import { beside, type Group } from './group.ts'
+
+const kit = 'packages/service-kit/src'
+const identity = 'apps/identity/src'
+const discovery = 'apps/discovery/src'
+
+export const trustGroups: readonly Group[] = [
+  beside(
+    'identity-devices',
+    `${identity}/registry/nodes`,
+    ...['strangers', 'device-audit', 'lease-audit', 'device-facets'],
+  ),
+  beside(
+    'identity-endpoints',
+    `${identity}/api`,
+    ...[
+      'explain-failure',
+      'endpoints/cors',
+      'endpoints/token',
+      'console/describe-device',
+      'console/handlers/map',
+    ],
+  ),
+  beside(
+    'identity-freshness',
+    `${identity}/storage`,
+    ...['restored-store', 'changes/freshness', 'changes/followers', 'changes/raise-counters'],
+  ),
+  beside(
+    'identity-trust',
+    `${identity}/tokens`,
+    ...['trust/trust', 'company/test-company', 'company/client', 'federation/show-issuers'],
+  ),
+  {
+    name: 'discovery-requests',
+    sources: [`${discovery}/endpoints/{read-json,read-query,bounded-list,sessions,fixes}.ts`],
+    tests: [`${discovery}/endpoints/{read-json,sessions,fixes}.test.ts`],
+  },
+  beside('discovery-trust', discovery, 'trust/trust'),
+  beside(
+    'request-limits',
+    `${kit}/http`,
+    'limiter',
+    'request-id',
+    'traceparent',
+    'get-json',
+    'bounded-writer',
+  ),
+]
