@@ -208,7 +208,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
         done.abort()
         return states
       }
-      throw new Error('the stream is over')
+      throw new Error('the stream was closed')
     }
 
     it('shows its members, continues when the call is cut, and gives the result to the next call', async () => {
