@@ -23,7 +23,7 @@ const names = () => readdirSync(folder.path)
 async function interrupt(name: string | undefined, { since = now } = {}): Promise<void> {
   const { during } = await openInterrupted(folder.path)
   const begun = Promise.withResolvers<void>()
-  void during({ owner, source, name, since }, () => {
+  void during({ owner, source, name, isUrgent: false, since }, () => {
     begun.resolve()
     return new Promise(() => undefined)
   })
@@ -40,8 +40,9 @@ async function open({ account = 'a', pullMs = undefined as number | undefined } 
   const waits: number[] = []
   const pulls = await openRegistryPulls(folder.path, {
     deployer: {
-      async fromRegistry(of: Owner, from, naming, around = (work) => work()) {
-        const attempt = { asked: { of, from, naming }, ...Promise.withResolvers<ImageRecord>() }
+      async fromRegistry(of: Owner, from, naming, { isUrgent, around = (work) => work() }) {
+        const asked = { of, from, naming, ...(isUrgent && { isUrgent }) }
+        const attempt = { asked, ...Promise.withResolvers<ImageRecord>() }
         return around(() => {
           attempts.push(attempt)
           return attempt.promise
@@ -66,11 +67,11 @@ it('a pull continues as it was requested, once, and a deployment of the same ima
   pulls.continueAll()
   const same = { of: owner, from: source, naming: { given: 'web' } }
   await expect.poll(asked).toEqual([same])
-  const joined = pulls.pull(owner, source, 'web')
+  const joined = pulls.pull(owner, source, { name: 'web' })
   attempts[0]!.resolve(image('continued'))
   expect(await joined).toEqual(image('continued'))
   await expect.poll(names).toEqual([])
-  const next = pulls.pull(owner, source, 'web')
+  const next = pulls.pull(owner, source, { name: 'web' })
   await expect.poll(asked).toEqual([same, same])
   attempts[1]!.resolve(image('new'))
   expect(await next).toEqual(image('new'))
@@ -87,7 +88,7 @@ it.each<[string, Owner, string, string | undefined]>([
   const { pulls, attempts, asked } = await open()
   pulls.continueAll()
   await expect.poll(asked).toHaveLength(1)
-  const other = pulls.pull(of, from, given)
+  const other = pulls.pull(of, from, { name: given })
   await expect.poll(() => asked()[1]).toEqual({ of, from, naming: { given } })
   attempts[1]!.resolve(image('other'))
   expect(await other).toEqual(image('other'))
@@ -97,13 +98,26 @@ it.each<[string, Owner, string, string | undefined]>([
 
 it('a deployment is noted while it is under way, with the time of its begin', async () => {
   const { pulls, attempts } = await open()
-  const pulled = pulls.pull(owner, source, 'web')
+  const pulled = pulls.pull(owner, source, { name: 'web' })
   await expect.poll(() => attempts.length).toBe(1)
   const { left } = await openInterrupted(folder.path)
   expect(left).toMatchObject([{ owner, source, name: 'web', since: now }])
   attempts[0]!.reject(new Error('the disk'))
   await expect(pulled).rejects.toThrow('the disk')
   expect(names()).toEqual([])
+})
+
+it('a deployment that wants the link at once joins no pull that waits for it', async () => {
+  await interrupt('web')
+  const { pulls, attempts, asked } = await open()
+  pulls.continueAll()
+  await expect.poll(asked).toHaveLength(1)
+  const urgent = pulls.pull(owner, source, { name: 'web', now: true })
+  await expect.poll(() => asked()[1]).toMatchObject({ isUrgent: true })
+  attempts[1]!.resolve(image('urgent'))
+  expect(await urgent).toEqual(image('urgent'))
+  attempts[0]!.resolve(image('continued'))
+  await expect.poll(names).toEqual([])
 })
 
 it('a pull of an account that left is forgotten, and not attempted', async () => {
