@@ -5,6 +5,10 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/config/load.ts': {
     'loadConfig.config': own('one for each option'),
   },
+  'packages/service-kit/src/http-app/http-app.ts': {
+    'createServers.all': own('one for each address of the loopback'),
+    'createServers.closing': own('the same'),
+  },
   'packages/service-kit/src/http-app/route-limits.ts': {
     'limitRoutes.limits': own('one for each route that the program declares'),
   },
@@ -225,8 +229,15 @@ export const libraries: Bounds = {
       '`socket.unshift(answer.extra)` once: what came in one packet with the answer',
     ),
   },
+  'packages/client/src/node/network/open-tcp.ts': {
+    'createRace.waiting': passing('`slice(0, maxAddresses)`'),
+    'createRace.sockets': passing('one for each address that waited: `slice(0, maxAddresses)`'),
+  },
+  'packages/client/src/node/network/shared-lookup.ts': {
+    asking: lasting('`asking.size >= maxAsking`', '`asking.delete`, when the system answers'),
+  },
   'packages/client/src/node/network/network.ts': {
-    'createNetwork.agents': own('one for each use, protocol and proxy of the settings: at most twelve'),
+    'createAgents.agents': own('one for each use, protocol and proxy of the settings: at most twelve'),
   },
   'packages/client/src/node/node-fetch.ts': {
     'readAll.chunks': passing('`size > maxAnswerBytes`'),

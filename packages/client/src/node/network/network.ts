@@ -1,11 +1,12 @@
 /** How this program reaches other machines: through a proxy or directly, and which authorities it trusts. */
-import { Agent, type AgentOptions } from 'node:http'
+import type { Agent } from 'node:http'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
-import { https } from '../https.ts'
+import { createAgent, type Open, type Target } from './agent.ts'
 import { openContexts } from './contexts.ts'
 import { hostOf, portOf } from './host-of.ts'
 import { judgeName } from './judge-name.ts'
 import { NetworkFailure } from './network-failure.ts'
+import { openTcp } from './open-tcp.ts'
 import { openTls } from './open-tls.ts'
 import { openTunnel } from './open-tunnel.ts'
 import { type ProxyServer, readProxySettings } from './proxy-settings.ts'
@@ -48,6 +49,11 @@ export interface Network {
   /** Whether a URL is reached through a proxy, which resolves its name. */
   isProxied(url: URL | string): boolean
   /**
+   * Whether a service can be reached now: a connection to it opens within 4 s, through the proxy and with its certificate where there
+   * are such, and is closed again. No request is sent.
+   */
+  reaches(url: URL | string): Promise<boolean>
+  /**
    * Opens a TCP connection through the proxy for https, for a host that another user named: nothing of it is stored or shown. Undefined:
    * the host is reached directly.
    *
@@ -62,19 +68,10 @@ export interface Network {
   status(): NetworkStatus
 }
 
-/** The part of the options of a request that its agent gets. */
-interface Target {
-  readonly host?: string | null
-  readonly port?: number | string | null
-  readonly servername?: string
-  readonly lookup?: LookupFunction
-  /** False: any certificate is accepted, of this connection alone. That of a proxy is always verified. */
-  readonly rejectUnauthorized?: boolean
-  /** For any protocol, not for HTTP alone. */
-  readonly isTcp?: boolean
-}
-
-type Open = (target: Target) => Promise<Socket>
+/** Milliseconds until a connection must be open. */
+const connectTimeoutMs = 15_000
+/** Milliseconds of one look whether a service can be reached: a packet that is lost twice is sent again within them. */
+const reachTimeoutMs = 4000
 
 /**
  * @throws NetworkSettingError for a setting that cannot be used
@@ -92,12 +89,11 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   const { clientCertificates = [] } = options
   const proxyFor = readProxySettings({ proxy, noProxy, env })
   const { authorities, contextFor } = openContexts({ caFile, clientCertificates })
-  const agents = new Map<string, Agent>()
   const notes = createNotes()
 
   async function tunnel(
     { url, credentials }: ProxyServer,
-    { host, port, lookup, isTcp }: Target,
+    { host, port, lookup, isTcp, timeoutMs }: Target,
     use: Use,
   ): Promise<Socket> {
     const name = String(host)
@@ -106,6 +102,7 @@ export function createNetwork(options: NetworkOptions = {}): Network {
       openTunnel({
         ...{ proxy: url, host: name, port: Number(port), tls: contextFor(hostOf(url), portOf(url), true) },
         ...(isTcp && { isTcp }),
+        ...(timeoutMs !== undefined && { timeoutMs }),
         credentials: proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile),
       })
     const isShown = (reason: string) =>
@@ -117,15 +114,16 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   function openerOf(server: ProxyServer | undefined, isSecure: boolean, use: Use): Open {
     return async (target) => {
       const below = server && (await tunnel(server, target, use))
-      if (!isSecure) return below as Socket
-      const { servername, lookup, rejectUnauthorized } = target
       const to = { host: String(target.host), port: Number(target.port) }
+      if (!isSecure) return below ?? openTcp({ timeoutMs: connectTimeoutMs, ...target, ...to })
+      const { servername, lookup, rejectUnauthorized, timeoutMs } = target
       const opening = openOver(below, async () =>
         openTls({
           ...to,
           ...contextFor(to.host, to.port, use !== 'foreign'),
           ...(servername && { servername }),
           acceptsAny: rejectUnauthorized === false,
+          ...(timeoutMs !== undefined && { timeoutMs }),
           ...(below ? { socket: below, through: server.url.origin } : lookup && { lookup }),
         }),
       )
@@ -133,7 +131,32 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     }
   }
 
-  function agentFor(given: URL | string, use: Use): Agent | undefined {
+  return {
+    agentFor: createAgents(proxyFor, openerOf),
+    isProxied: (url) => proxyFor(new URL(url)) !== undefined,
+    async reaches(text) {
+      const url = new URL(text)
+      const open = openerOf(proxyFor(url), url.protocol === 'https:', 'service')
+      return opens(open({ host: hostOf(url), port: portOf(url), timeoutMs: reachTimeoutMs }))
+    },
+    tunnelTo(target) {
+      const server = proxyFor(urlOf(target))
+      return server && tunnel(server, { ...target, isTcp: true }, 'foreign')
+    },
+    status: () => ({
+      proxy: proxyFor(new URL('https://host.invalid'))?.url.origin,
+      problem: notes.problem() ?? authorities.problem(),
+    }),
+  }
+}
+
+/** Agents by use, protocol and proxy. @param openerOf opens connections for requests to URLs of one protocol */
+function createAgents(
+  proxyFor: (url: URL) => ProxyServer | undefined,
+  openerOf: (server: ProxyServer | undefined, isSecure: boolean, use: Use) => Open,
+): Network['agentFor'] {
+  const agents = new Map<string, Agent>()
+  return (given, use) => {
     const url = typeof given === 'string' ? new URL(given) : given
     const server = proxyFor(url)
     const isSecure = url.protocol === 'https:'
@@ -147,20 +170,23 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     agents.set(key, agent)
     return agent
   }
-
-  return {
-    agentFor,
-    isProxied: (url) => proxyFor(new URL(url)) !== undefined,
-    tunnelTo(target) {
-      const server = proxyFor(urlOf(target))
-      return server && tunnel(server, { ...target, isTcp: true }, 'foreign')
-    },
-    status: () => ({
-      proxy: proxyFor(new URL('https://host.invalid'))?.url.origin,
-      problem: notes.problem() ?? authorities.problem(),
-    }),
-  }
 }
+
+/** Whether a connection opens; it is closed again. */
+const opens = (opening: Promise<Socket>): Promise<boolean> =>
+  opening.then(
+    (socket) => {
+      socket.destroy()
+      return true
+    },
+    () => false,
+  )
+
+/** Connections over plain HTTP, without a proxy, that are reused. */
+export const createDirectAgent = (): Agent =>
+  createAgent({ keepAlive: true }, false, ({ host, port, lookup }) =>
+    openTcp({ host: String(host), port: Number(port), lookup, timeoutMs: connectTimeoutMs }),
+  )
 
 const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): URL =>
   new URL(`https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`)
@@ -204,25 +230,6 @@ const ofProxy: ReadonlySet<string> = new Set([
   'certificate_untrusted',
   'client_certificate',
 ])
-
-function createAgent(settings: AgentOptions, isSecure: boolean, open: Open): Agent {
-  const agent = isSecure ? new (https().Agent)(settings) : new Agent(settings)
-  agent.createConnection = (options, callback) => {
-    const refuse = (cause: unknown) => callback?.(cause as Error, undefined as never)
-    const hand = (socket: Socket) => {
-      try {
-        callback?.(null, socket)
-        // The connection waits after the answer of the proxy, until its request listens.
-        setImmediate(() => socket.resume())
-      } catch (cause) {
-        socket.destroy(cause as Error)
-      }
-    }
-    open(options as Target).then(hand, refuse)
-    return undefined
-  }
-  return agent as Agent
-}
 
 /** Bytes of a user name and a password. */
 const maxSignInBytes = 4096

@@ -3,6 +3,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { DetailedPeerCertificate, SecureContext, TLSSocket } from 'node:tls'
 import { clientCertificateProblem } from './client-certificates.ts'
 import { NetworkFailure, shownText } from './network-failure.ts'
+import { openTcp } from './open-tcp.ts'
 
 /** Loaded at first use: a program that calls only its own machine does not need it. */
 const tls = () => process.getBuiltinModule('node:tls')
@@ -40,16 +41,27 @@ interface TlsTarget {
  *
  * @throws NetworkFailure `certificate_…`, `client_certificate`; Error of the connection
  */
-export function openTls(target: TlsTarget): Promise<TLSSocket> {
-  const { host, port, socket: below, lookup, context, timeoutMs = tlsTimeoutMs } = target
+export async function openTls(target: TlsTarget): Promise<TLSSocket> {
+  const { timeoutMs = tlsTimeoutMs, socket: given } = target
+  const deadline = performance.now() + timeoutMs
+  const below = given ?? (await openTcp({ ...target, timeoutMs }))
+  try {
+    return await encrypt(below, target, timeoutMs, deadline - performance.now())
+  } catch (cause) {
+    if (!given) below.destroy()
+    throw cause
+  }
+}
+
+/** @param timeoutMs the whole time limit, for its error @param leftMs what is left of it */
+function encrypt(below: Socket, target: TlsTarget, timeoutMs: number, leftMs: number): Promise<TLSSocket> {
+  const { host, port, context } = target
   const { allowHalfOpen = false } = target
   const servername = target.servername ?? host
   return new Promise((resolve, reject) => {
     const socket = tls().connect({
-      ...{ host, port, allowHalfOpen, ALPNProtocols: ['http/1.1'] },
+      ...{ host, port, socket: below, allowHalfOpen, ALPNProtocols: ['http/1.1'] },
       servername: isIP(servername) === 0 ? servername : '',
-      ...(below && { socket: below }),
-      ...(lookup && { lookup }),
       ...(context && { secureContext: context }),
       // It is refused below, where its names and dates are known. Nothing is written before.
       rejectUnauthorized: false,
@@ -62,7 +74,7 @@ export function openTls(target: TlsTarget): Promise<TLSSocket> {
     const late = setTimeout(() => {
       const why = `no encrypted connection to ${host}:${port} within ${timeoutMs / 1000} s`
       refuse(Object.assign(new Error(why), { code: 'ETIMEDOUT' }))
-    }, timeoutMs)
+    }, leftMs)
     // Stays: an error of a connection that was refused or is given up has no other listener. It comes before those of its users.
     socket.on('error', (cause) => {
       const problem = clientCertificateProblem(cause, `${host}:${port}`, target.shown)

@@ -2,11 +2,12 @@
  * A connection through an HTTP proxy (CONNECT, RFC 9110 § 9.3.6). Whatever the proxy sends, the answer has a limit in bytes and in
  * time, and ends only this connection.
  */
-import { connect, isIP, type NetConnectOpts, type Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { createAnswerReader, type ProxyAnswer } from './answer-reader.ts'
 import type { ServerContext } from './contexts.ts'
 import { hostOf, portOf } from './host-of.ts'
 import { NetworkFailure } from './network-failure.ts'
+import { openTcp } from './open-tcp.ts'
 import { openTls } from './open-tls.ts'
 
 /** Milliseconds from the first packet to the answer of the proxy. */
@@ -64,30 +65,11 @@ async function reach({ proxy, tls, isTcp = false }: TunnelTarget, timeoutMs: num
   try {
     if (proxy.protocol === 'https:')
       return await openTls({ host, port, timeoutMs, allowHalfOpen: isTcp, ...tls })
-    return await openPlain({ host, port, allowHalfOpen: isTcp }, timeoutMs)
+    return await openTcp({ host, port, allowHalfOpen: isTcp, timeoutMs })
   } catch (cause) {
     if (cause instanceof NetworkFailure) throw cause
     throw unreachable(proxy, cause as NodeJS.ErrnoException)
   }
-}
-
-function openPlain(to: NetConnectOpts, timeoutMs: number): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(to)
-    const late = setTimeout(() => {
-      socket.destroy()
-      reject(timeout(timeoutMs))
-    }, timeoutMs)
-    socket.once('connect', () => {
-      clearTimeout(late)
-      resolve(socket)
-    })
-    // Stays: the connection has no other listener until its user adds one.
-    socket.on('error', (cause) => {
-      clearTimeout(late)
-      reject(cause)
-    })
-  })
 }
 
 const timeout = (ms: number): Error =>
