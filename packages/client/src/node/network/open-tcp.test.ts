@@ -27,10 +27,10 @@ async function listen(host: string, port = 0): Promise<Server & { port: number }
 }
 
 /** A listener that accepts no connection, with a full queue: it answers no packet any more. @returns its port and how it accepts again */
-async function listenDeaf(host: string): Promise<{ port: number; wake(): void }> {
+async function listenDeaf(host: string, own = 0): Promise<{ port: number; wake(): void }> {
   const program = `
     const server = require('node:net').createServer((socket) => socket.on('error', () => undefined))
-    server.listen({ host: '${host}', port: 0, backlog: 1 }, () => {
+    server.listen({ host: '${host}', port: ${own}, backlog: 1 }, () => {
       require('node:fs').writeSync(1, String(server.address().port))
       process.kill(process.pid, 'SIGSTOP')
     })`
@@ -76,8 +76,8 @@ it('where packets to the first address are dropped, the second one is connected 
 
 it('a first address that is slow is not given up: it wins where packets to the second one are dropped', async () => {
   const slow = await listenDeaf('127.0.0.1')
-  // Nothing of the network 198.51.100.0/24 is on the loopback: the second attempt cannot end it either.
-  const opening = open(slow.port, ['127.0.0.1', '127.0.0.1'])
+  await listenDeaf('127.0.0.2', slow.port)
+  const opening = open(slow.port, ['127.0.0.1', '127.0.0.2'])
   // After both attempts began.
   await new Promise((resolve) => setTimeout(resolve, 600))
   slow.wake()
