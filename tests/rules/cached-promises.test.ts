@@ -13,6 +13,8 @@ const exceptions: Readonly<Record<string, string>> = {
   'packages/service-kit/src/store/sqlite.ts reopening': 'a failure stands for a second, on purpose',
   'packages/client/src/backend/issuer-keys.ts running':
     'the library has no service-kit; dropped when it settles',
+  'packages/client/src/node/network/shared-lookup.ts asking':
+    'the library has no service-kit; dropped when it settles',
   'packages/client/src/edge-session.ts running': 'the library has no service-kit; dropped when it settles',
   'apps/cli/src/archive/component/host/clocks.ts waiting': 'never rejects; dropped when it settles',
   'apps/cli/src/archive/component/host/io.ts #reading': 'never rejects; dropped when it settles',

@@ -80,6 +80,7 @@ const outbound = new Map([
   ['packages/client/src/backend/verifier.ts', 'Client library'],
   ['packages/client/src/edge-session.ts', 'Client library'],
   ['packages/client/src/node/https.ts', 'Client library'],
+  ['packages/client/src/node/network/agent.ts', 'HTTP proxy'],
   ['packages/client/src/node/network/authorities.ts', 'HTTP proxy'],
   ['packages/client/src/node/network/contexts.ts', 'HTTP proxy'],
   ['packages/client/src/node/network/network.ts', 'HTTP proxy'],

@@ -5,6 +5,8 @@ const load = 'the time between two steps of a load; nothing is asserted of it'
 const window = 'the time over which something is measured'
 
 export const fixedWaits: Readonly<Record<string, readonly [count: number, reason: string]>> = {
+  'apps/runtime/src/device/cloud/return-watch.test.ts': [1, 'the timers are not real'],
+  'packages/client/src/node/network/open-tcp.test.ts': [2, age],
   'tests/system/discovery/cluster.test.ts': [1, age],
   'tests/system/network/metered.test.ts': [1, window],
   'tests/system/overload/run.ts': [1, window],

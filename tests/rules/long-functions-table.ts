@@ -9,6 +9,7 @@ const sequence = 'one sequence whose steps need what the steps before them found
 const fixture = 'a fixture: everything that one test subject can do, in one place'
 
 export const longFunctions: Readonly<Record<string, string>> = {
+  'tests/system/network/bad-networks.ts connectDevice': fixture,
   'apps/console/src/parts/map/mark-layer.tsx createMarkLayer': oneState,
   'apps/discovery/src/discovery.ts startDiscovery': composition,
   'apps/discovery/src/endpoints/account.ts addAccountEndpoints': list,

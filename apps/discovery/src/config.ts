@@ -7,8 +7,8 @@ export const discoveryOptions = {
     env: 'SELVEDGE_STATE',
   }),
   'listen.address': option.text(
-    '127.0.0.1',
-    'Address to listen on. For addresses other than the loopback interface, use a TLS proxy.',
+    'localhost',
+    'Address to listen on; localhost: 127.0.0.1 and, where the machine has it, ::1. For addresses other than the loopback interface, use a TLS proxy.',
   ),
   'listen.port': option.port(8085, 'TCP port. 0: any free port.', { env: 'SELVEDGE_DISCOVERY_PORT' }),
   url: option.text('', 'URL of the service for nodes. Empty: http://<address>:<port>.'),

@@ -6,8 +6,8 @@ export const identityOptions = {
     env: 'SELVEDGE_STATE',
   }),
   'listen.address': option.text(
-    '127.0.0.1',
-    'Address to listen on. For addresses other than the loopback interface, use a TLS proxy.',
+    'localhost',
+    'Address to listen on; localhost: 127.0.0.1 and, where the machine has it, ::1. For addresses other than the loopback interface, use a TLS proxy.',
   ),
   'listen.port': option.port(8084, 'TCP port. 0: any free port.', { env: 'SELVEDGE_IDENTITY_PORT' }),
   'listen.hosts': option.list(

@@ -26,7 +26,7 @@ export const runtimeOptions = {
   name: option.text('', 'Name of the device. Default: its host name.', { env: 'SELVEDGE_NAME' }),
   'listen.addresses': option.list(
     ['127.0.0.1', '::1'],
-    'Addresses to listen on. Addresses other than the loopback interface need listen.tlsCert, listen.tlsKey and apiKey.',
+    'Addresses to listen on; one that the machine does not have is left out, except the first. Addresses other than the loopback interface need listen.tlsCert, listen.tlsKey and apiKey.',
   ),
   'listen.port': option.port(8083, 'TCP port. 0: any free port.', { env: 'SELVEDGE_RUNTIME_PORT' }),
   'listen.socket': option.text(

@@ -233,6 +233,13 @@ export const libraries: Bounds = {
       '`socket.unshift(answer.extra)` once: what came in one packet with the answer',
     ),
   },
+  'packages/client/src/node/network/open-tcp.ts': {
+    'createRace.waiting': passing('`slice(0, maxAddresses)`'),
+    'createRace.sockets': passing('one for each address that waited: `slice(0, maxAddresses)`'),
+  },
+  'packages/client/src/node/network/shared-lookup.ts': {
+    asking: lasting('`asking.size >= maxAsking`', '`asking.delete`, when the system answers'),
+  },
   'packages/client/src/node/network/network.ts': {
     'createNetwork.agents': own(
       'one for each use, protocol and proxy of the settings: at most twelve for each purpose',

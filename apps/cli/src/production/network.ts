@@ -56,7 +56,7 @@ export function checkListeners(listeners: readonly Listener[]): readonly Check[]
         `other machines reach port ${port}, where the ${usualPorts[port]} service listens by default`,
         port === 8083
           ? 'Listen on the loopback interface, or check that listen.tlsCert, listen.tlsKey and apiKey are set.'
-          : 'Listen on the loopback interface (listen.address 127.0.0.1) behind a TLS proxy, or close the port in the firewall.',
+          : 'Listen on the loopback interface (listen.address localhost) behind a TLS proxy, or close the port in the firewall.',
       ),
     ),
     'no port of the daemons is open to the network',

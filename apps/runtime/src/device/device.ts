@@ -95,6 +95,7 @@ export async function openDevice(
   { alarms, ...machine }: Pick<Self, 'log' | 'measures' | 'network'> & { readonly alarms: Alarms },
 ): Promise<Device> {
   const folder = join(config.state, 'runtime')
+  let contactAgain = (): void => undefined
   const [lists, self, record] = await Promise.all([
     openLists(folder),
     openSelf(folder, config, machine),
@@ -102,16 +103,17 @@ export async function openDevice(
   ])
   showCrashes(self, alarms)
 
-  const fetch = tracedFetch('identity', createNodeFetch({ network: machine.network.for('identity') }))
-  const clientFor = (url: string, timeoutMs: number) => createIdentityClient({ url, fetch, timeoutMs })
+  const clientFor = openClients(machine)
   const presence = createPresence(config['listen.addresses'])
   const vitals = createVitals({ ...self, presence, isEnabled: config['telemetry.enabled'] })
   const { tenants, tokens, identity, reportLeases } = connectIdentity(
     config,
     { ...self, presence, vitals },
     (url) => clientFor(url, identityTimeoutMs),
+    () => contactAgain(),
   )
-  const contact = createContact(self, tenants, tokens)
+  const contact = createContact(self, tenants, tokens, identity)
+  contactAgain = contact.wakeIfIdle
   const renew = () => renewTokens(tokens, contact)
   const local = createLocalTokens(self.nodeId, self.clock)
   const callers = openOwnCallers(config, self, {
@@ -131,10 +133,10 @@ export async function openDevice(
     await self.state.settled()
     for (const follow of followers) await follow()
   }
-  // If the identity service does not answer, the next contact reports the services.
+  // If the identity service does not answer, the contact begins again, and reports the services.
   presence.onServicesChange(() => void tokens.report().catch(() => undefined))
-  let lookForKeys: NodeJS.Timeout | undefined
   const wake = safely('cloud.contact', contact.wake)
+  let lookForKeys: NodeJS.Timeout | undefined
 
   return {
     ...self,
@@ -160,7 +162,7 @@ export async function openDevice(
       await Promise.all([contact.stop(), callers.revocations.stop()])
       await Promise.all([tenants.stop(), leases.stop(), self.learned.stop()])
     },
-    close: async () => void (await Promise.all([self.state.close(), record.close(), self.metering.close()])),
+    close: () => closeAll(self, record),
   }
 }
 
@@ -249,23 +251,37 @@ function openLeases(
   })
 }
 
+function openClients(machine: Pick<Self, 'network'>): (url: string, timeoutMs: number) => IdentityClient {
+  const fetch = tracedFetch('identity', createNodeFetch({ network: machine.network.for('identity') }))
+  return (url, timeoutMs) => createIdentityClient({ url, fetch, timeoutMs })
+}
+
+const closeAll = async ({ state, metering }: Self, record: LeaseStore): Promise<void> =>
+  void (await Promise.all([state.close(), record.close(), metering.close()]))
+
 function showCrashes({ notices, clock }: Self, alarms: Alarms): void {
   const crash = alarms.lastCrash()
   if (crash && clock.now() - crash.at < crashShownMs) notices.show('crashed', crash.errorId, crash.at)
   alarms.onUnhandled(({ errorId, at }) => notices.show('internal_failure', errorId, at))
 }
 
-/** The issuers that the device trusts, and its own tokens from the identity service. */
+/**
+ * The issuers that the device trusts, and its own tokens from the identity service.
+ *
+ * @param onAway called after a request to the identity service failed
+ */
 function connectIdentity(
   config: RuntimeConfig,
   self: Self & { readonly presence: Presence; readonly vitals: Vitals },
   clientFor: (url: string) => IdentityClient,
+  onAway: () => void,
 ) {
   const url = config['identity.url']
   const showNetwork = createNetworkNotice(self.network, self.notices)
   const onLink = () => {
     self.signals.send('links')
     showNetwork()
+    if (identity.link.status().reachable === false) onAway()
   }
   const identity = {
     url,
@@ -291,14 +307,25 @@ function connectIdentity(
   return { tenants, tokens, identity, reportLeases }
 }
 
-/** Enrols, reports the account and fetches keys, until all of it is done. */
-const createContact = ({ state }: Self, tenants: Tenants, tokens: EdgeTokens): Retry =>
-  createRetry('cloud.contact', async () => {
-    const keys = tenants.issuers.map((each) => each.refresh())
-    const results = await Promise.allSettled([tokens.get(), ...keys])
-    const isDone = results.every((each) => each.status === 'fulfilled' && each.value !== false)
-    return isDone && state.value.report === null
-  })
+/** Enrols, reports the account and fetches keys, until all of it is done and the identity service can be reached. */
+const createContact = (
+  { state, network }: Self,
+  tenants: Tenants,
+  tokens: EdgeTokens,
+  { url, link }: Device['identity'],
+): Retry =>
+  createRetry(
+    'cloud.contact',
+    async () => {
+      const keys = tenants.issuers.map((each) => each.refresh())
+      // A token of the cache is no sign of a service that was away.
+      const token = link.status().reachable === false ? tokens.report() : tokens.get()
+      const results = await Promise.allSettled([token, ...keys])
+      const isDone = results.every((each) => each.status === 'fulfilled' && each.value !== false)
+      return isDone && state.value.report === null
+    },
+    () => network.reaches(url),
+  )
 
 function openAccount(self: Self, tokens: EdgeTokens, onChange: () => void): Account {
   const { state, clock, notices, log } = self

@@ -57,7 +57,11 @@ export async function openLocation(
     addresses: presence.addresses,
     services: presence.served,
   })
-  const publisher = createPublisher({ ...device, ...discovery, session })
+  const reaches = async () => {
+    const answers = await Promise.all([device.identity.url, url].map((each) => device.network.reaches(each)))
+    return !answers.includes(false)
+  }
+  const publisher = createPublisher({ ...device, ...discovery, session, reaches })
   const linkLocal = openLinkLocal(config, device)
   const lastKnown = await openLastKnown(join(device.folder, 'nodes'), log)
   const { neighbours, heard } = linkLocal

@@ -2,7 +2,8 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { answerTooLarge } from '../read-text.ts'
 import type { Fetch } from '../send.ts'
 import { https } from './https.ts'
-import type { Network } from './network/index.ts'
+import { createNetwork, type Network } from './network/index.ts'
+import { createDirectAgent } from './network/network.ts'
 
 /** Largest answer that is read, in bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024
@@ -29,8 +30,8 @@ export function createNodeFetch(
   options: { socketPath?: string; userAgent?: string; network?: Pick<Network, 'agentFor'> } = {},
 ): Fetch {
   const own = options.userAgent === undefined ? {} : { 'User-Agent': options.userAgent }
-  const agent = new Agent({ keepAlive: true })
-  let tlsAgent: import('node:https').Agent | undefined
+  const agent = options.socketPath === undefined ? createDirectAgent() : new Agent({ keepAlive: true })
+  let direct: Network | undefined
   return (url, { method, headers, body, signal }) =>
     new Promise((resolve, reject) => {
       const secure = url.startsWith('https:')
@@ -42,7 +43,7 @@ export function createNodeFetch(
         signal,
         agent:
           (options.socketPath === undefined && options.network?.agentFor(url, 'service')) ||
-          (secure ? (tlsAgent ??= new (https().Agent)({ keepAlive: true })) : agent),
+          (secure ? (direct ??= createNetwork({ proxy: 'direct' })).agentFor(url, 'service') : agent),
         ...(options.socketPath !== undefined && { socketPath: options.socketPath }),
       }
       const onResponse = (response: IncomingMessage) => {

@@ -1,14 +1,14 @@
-import type { ServerResponse } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { endConnections } from '../http/close-server.ts'
-import { ListenError, portInUse } from '../http/listen.ts'
+import { isMissing, ListenError, open, portInUse } from '../http/listen.ts'
 import { busyMessage, createLoadShedder } from '../http/load-shedder.ts'
 import { createRefuseBusy } from '../http/refuse-busy.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { sendJson } from '../http/send-json.ts'
-import { attach, createHttpServer, type Limits } from '../http/server.ts'
+import { attach, createHttpServer, type Limits, type Listener } from '../http/server.ts'
 import { pathOf } from '../http/target.ts'
 import { alwaysReady, type Readiness } from '../lifecycle/readiness.ts'
 import type { Log } from '../log/index.ts'
@@ -51,31 +51,33 @@ export function createHttpApp(
     error: 'temporarily_unavailable',
     error_description: busyMessage,
   })
+  const servers = createServers({ isDraining: readiness.isDraining, ...limits })
   const app = fastify({
     bodyLimit: maxBody,
     logger: false,
     // Requests that are under way when it closes are answered.
     return503OnClosing: false,
     serverFactory: (router) => {
-      const server = createHttpServer({ isDraining: readiness.isDraining, ...limits })
       const listener = hotPath ? withHotPath(hotPath, { maxBody, log, refuseBusy }, router) : router
-      attach(server, {
+      servers.serve({
         request: (request, response) => {
           if (!acceptsHost(request.headers.host)) refuseHost(response)
           else if (!vitalPaths.has(pathOf(request)) && shedder.isBusy(request.socket)) refuseBusy(response)
           else listener(request, response)
         },
       })
-      return server
+      return servers.make()
     },
   })
+  serversOf.set(app, servers)
   limitRoutes(app, vitalPaths, refuseBusy)
   app.decorate('eventStreams', new Set<EventStream>())
   app.addHook('preClose', (done) => {
     for (const each of app.eventStreams) each.end()
-    endConnections(app.server, graceMs)
+    servers.end()
     done()
   })
+  app.addHook('onClose', async () => void (await servers.closed()))
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(jsonType, { parseAs: 'string' }, (_request, body, done) => done(null, body))
   // The body has been read since the request began, in callbacks that belong to no request.
@@ -114,9 +116,41 @@ function refuseHost(response: ServerResponse): void {
   sendJson(response, 403, foreignHost)
 }
 
+/** The servers of an app: one for each address. All of them serve the same listener, and close with the app. */
+function createServers(limits: Limits) {
+  const all: Server[] = []
+  const closing: Promise<unknown>[] = []
+  let listener: Listener | undefined
+  return {
+    serve(of: Listener): void {
+      listener = of
+    },
+    make(): Server {
+      const server = createHttpServer(limits)
+      attach(server, listener!)
+      all.push(server)
+      return server
+    },
+    /** They accept no more connections, and close those that they have. The first one is closed by the app. */
+    end(): void {
+      const [first, ...others] = all
+      endConnections(first!, graceMs)
+      for (const each of others.filter(({ listening }) => listening)) {
+        closing.push(new Promise((resolve) => each.close(resolve)))
+        endConnections(each, graceMs)
+      }
+    },
+    /** Resolves when all but the first one are closed. */
+    closed: () => Promise.all(closing),
+  }
+}
+
+const serversOf = new WeakMap<FastifyInstance, ReturnType<typeof createServers>>()
+
 /**
  * Opens the listener of an app.
  *
+ * @param host an address, or `localhost`: 127.0.0.1 and, where the machine has it, ::1
  * @param portSetting what sets the port, for people
  * @param onUrl called with the URL, without a path, before the first request is served
  * @throws ListenError
@@ -128,10 +162,24 @@ export async function listenApp(
   portSetting: string,
   onUrl: (url: string) => void,
 ): Promise<void> {
-  const report = () => onUrl(`http://${host}:${(app.server.address() as AddressInfo).port}`)
+  const isLocal = host === 'localhost'
+  const address = isLocal ? '127.0.0.1' : host
+  const opened = () => (app.server.address() as AddressInfo).port
+  const report = () => onUrl(`http://${address.includes(':') ? `[${address}]` : address}:${opened()}`)
   app.server.once('listening', safely('http.listening', report))
-  await app.listen({ host, port }).catch((cause) => {
+  await app.listen({ host: address, port }).catch((cause) => {
     if (cause.code === 'EADDRINUSE') throw portInUse(port, portSetting, cause)
-    throw new ListenError(`can't listen on port ${port} of ${host}: ${cause.message}`, { cause })
+    throw new ListenError(`can't listen on port ${port} of ${address}: ${cause.message}`, { cause })
   })
+  if (!isLocal) return
+  try {
+    await open(serversOf.get(app)!.make(), { host: '::1', port: opened() })
+  } catch (cause) {
+    // With any free port, one that is in use there is as good as a machine without IPv6.
+    if (isMissing(cause as NodeJS.ErrnoException) || port === 0) return
+    await app.close()
+    if ((cause as NodeJS.ErrnoException).code === 'EADDRINUSE')
+      throw portInUse(port, portSetting, cause, '::1')
+    throw new ListenError(`can't listen on port ${port} of ::1: ${(cause as Error).message}`, { cause })
+  }
 }

@@ -14,12 +14,20 @@ export class ListenError extends Error {
   override readonly name = 'ListenError'
 }
 
-/** @param setting what sets the port, for people */
-export const portInUse = (port: number, setting: string, cause: unknown): ListenError =>
-  new ListenError(
-    `port ${port} is in use by another program; stop it or choose another port with ${setting}`,
-    { cause },
-  )
+/**
+ * @param setting what sets the port, for people
+ * @param address where it is in use. A program of another user on `::1` would answer clients of `localhost` in place of this one, so
+ *   that is no address to leave out
+ */
+export const portInUse = (port: number, setting: string, cause: unknown, address?: string): ListenError => {
+  const where = address === '::1' ? ' of ::1' : ''
+  const why = `port ${port}${where} is in use by another program; stop it or choose another port with ${setting}`
+  return new ListenError(why, { cause })
+}
+
+/** Whether an address cannot be listened on because this machine does not have it: it has no IPv6, say. */
+export const isMissing = ({ code }: NodeJS.ErrnoException): boolean =>
+  code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT'
 
 /** Something that listens. `close` stops accepting, lets running requests end for two seconds, then ends them. */
 export interface Listening {
@@ -62,14 +70,15 @@ export async function listenTcp(options: TcpOptions): Promise<Listening & { port
   for (let attempt = 1; ; attempt++) {
     const servers: Server[] = []
     let port = options.port
+    let failedAt: string | undefined
     try {
       for (const [at, address] of addresses.entries()) {
         const server = makeServer(limits, certificate)
         try {
           await open(server, { host: address, port })
         } catch (cause) {
-          const { code } = cause as NodeJS.ErrnoException
-          if (at > 0 && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')) continue
+          if (at > 0 && isMissing(cause as NodeJS.ErrnoException)) continue
+          failedAt = address
           throw cause
         }
         port = (server.address() as { port: number }).port
@@ -91,7 +100,7 @@ export async function listenTcp(options: TcpOptions): Promise<Listening & { port
       certificate?.close()
       if (!taken)
         throw new ListenError(`can't listen on port ${port}: ${(cause as Error).message}`, { cause })
-      throw portInUse(port, options.portSetting, cause)
+      throw portInUse(port, options.portSetting, cause, failedAt)
     }
   }
 }
@@ -137,7 +146,8 @@ function makeServer(limits: Limits, certificate?: Certificate): Server {
   return server
 }
 
-function open(server: Server, where: { host: string; port: number }): Promise<void> {
+/** Resolves when a server listens. @throws (it rejects with) the error of the system */
+export function open(server: Server, where: { host: string; port: number }): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen({ ...where, ipv6Only: true }, () => {

@@ -17,6 +17,8 @@ export interface Outbound {
 }
 
 export interface Network extends Outbound {
+  /** Whether a connection to a service can be opened now. No request is sent. Resolves within seconds. */
+  reaches(url: URL | string): Promise<boolean>
   /**
    * Opens a TCP connection that another user named through the proxy for https; undefined: its host is reached directly.
    *

@@ -1,5 +1,9 @@
-/** Repeats failed work with exponential back-off and jitter: after 1 s, 2 s, 4 s … 60 s, each shorter by a random part. */
+/**
+ * Repeats failed work with exponential back-off and jitter: after 1 s, 2 s, 4 s … 60 s, each shorter by a random part. Where the network
+ * is away, the work is done again soon after it is back, whatever the pause has grown to.
+ */
 import { reportFailure, safely } from '@selvedge/service-kit/safely'
+import { createReturnWatch, type Reaches } from './return-watch.ts'
 
 export interface Retry {
   /** Starts the work at once, even if an attempt is planned. While it runs: starts it once more after that, for what changed since. */
@@ -15,13 +19,18 @@ const maxDelayMs = 60_000
 /**
  * @param where names the work in the log, as `feature.work`
  * @param work resolves with whether it is done; a failure is reported and counts as not done
+ * @param reaches whether the services that the work needs can be reached now; absent: only the pauses count
  */
-export function createRetry(where: string, work: () => Promise<boolean>): Retry {
+export function createRetry(where: string, work: () => Promise<boolean>, reaches?: Reaches): Retry {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let isWanted = false
   let delayMs = firstDelayMs
   let isStopped = false
+  const returning = createReturnWatch(`${where}.return`, reaches, () => {
+    delayMs = firstDelayMs
+    wake()
+  })
 
   async function attempt(): Promise<boolean> {
     try {
@@ -34,14 +43,18 @@ export function createRetry(where: string, work: () => Promise<boolean>): Retry 
 
   async function run(): Promise<void> {
     timer = undefined
+    returning.pause()
     let done: boolean
     do {
       isWanted = false
       done = await attempt()
     } while (isWanted && done && !isStopped)
     running = undefined
-    if (done) delayMs = firstDelayMs
-    else if (!isStopped) {
+    if (done) {
+      delayMs = firstDelayMs
+      returning.forget()
+    } else if (!isStopped) {
+      returning.watch()
       timer = setTimeout(safely(where, start), delayMs * (0.5 + Math.random() / 2))
       delayMs = Math.min(delayMs * 2, maxDelayMs)
     }
@@ -66,6 +79,7 @@ export function createRetry(where: string, work: () => Promise<boolean>): Retry 
     },
     async stop() {
       isStopped = true
+      returning.pause()
       clearTimeout(timer)
       await running
     },

@@ -49,6 +49,8 @@ export interface PublisherParts {
   readonly link: Link
   readonly log: Log
   readonly notices: Notices
+  /** Whether the services that a report needs can be reached now. */
+  readonly reaches?: () => Promise<boolean>
 }
 
 export function createPublisher(parts: PublisherParts): Publisher {
@@ -62,7 +64,7 @@ export function createPublisher(parts: PublisherParts): Publisher {
   const isAssociated = () => state.value.accountId !== ''
   const isKeepAliveDue = () => isOverdue(delivery, session.reportWithin(), now())
   const sending: SendParts = { client, session, log, track, account: presentAccount, onRefused }
-  const retry = createRetry('publisher.send', sendAll)
+  const retry = createRetry('publisher.send', sendAll, parts.reaches)
 
   /** Where the device was under a former account is no data of the present one. */
   function presentAccount(): string {

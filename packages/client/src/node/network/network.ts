@@ -1,11 +1,13 @@
 /** How this program reaches other machines: through a proxy or directly, and which authorities it trusts. */
-import { Agent, type AgentOptions } from 'node:http'
+import type { Agent } from 'node:http'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
-import { https } from '../https.ts'
+import { createAgent } from './agent.ts'
 import { openContexts } from './contexts.ts'
+import { hostOf, portOf } from './host-of.ts'
 import { isLocal } from './no-proxy.ts'
 import { createNotes } from './notes.ts'
-import { createOpeners, type Open, type Target, type Use } from './openers.ts'
+import { openTcp } from './open-tcp.ts'
+import { connectTimeoutMs, createOpeners, type Use } from './openers.ts'
 import { readProxySettings } from './proxy-settings.ts'
 import { createUsageCount, type Usage } from './usage.ts'
 
@@ -39,6 +41,11 @@ export interface Network {
   /** Whether a URL is reached through a proxy, which resolves its name. */
   isProxied(url: URL | string): boolean
   /**
+   * Whether a service can be reached now: a connection to it opens within 4 s, through the proxy and with its certificate where there
+   * are such, and is closed again. No request is sent.
+   */
+  reaches(url: URL | string): Promise<boolean>
+  /**
    * Opens a TCP connection through the proxy for https, for a host that another user named: nothing of it is stored or shown. Undefined:
    * the host is reached directly.
    *
@@ -56,6 +63,9 @@ export interface Network {
   usage(): Readonly<Record<string, Usage>>
   status(): NetworkStatus
 }
+
+/** Milliseconds of one check whether a service can be reached: a packet that is lost twice is sent again within them. */
+const reachTimeoutMs = 4000
 
 /**
  * @throws NetworkSettingError for a setting that cannot be used
@@ -100,6 +110,13 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   const forPurpose = (purpose: string): Network => ({
     agentFor: (url, use) => agentFor(url, use, purpose),
     isProxied: (url) => proxyFor(new URL(url)) !== undefined,
+    reaches(text) {
+      const url = new URL(text)
+      const follow = (socket: Socket) => usage.follow(purpose, socket)
+      const isSecure = url.protocol === 'https:'
+      const open = openerOf({ server: proxyFor(url), isSecure, use: 'service', follow })
+      return opens(open({ host: hostOf(url), port: portOf(url), timeoutMs: reachTimeoutMs }))
+    },
     tunnelTo(target) {
       const server = proxyFor(urlOf(target))
       return (
@@ -120,6 +137,16 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   return forPurpose('other')
 }
 
+/** Whether a connection opens; it is closed again. */
+const opens = (opening: Promise<Socket>): Promise<boolean> =>
+  opening.then(
+    (socket) => {
+      socket.destroy()
+      return true
+    },
+    () => false,
+  )
+
 const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): URL =>
   new URL(`https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`)
 
@@ -129,21 +156,8 @@ const urlOf = ({ host, port }: { readonly host: string; readonly port: number })
  */
 const probeMs = 60_000
 
-function createAgent(settings: AgentOptions, isSecure: boolean, open: Open): Agent {
-  const agent = isSecure ? new (https().Agent)(settings) : new Agent(settings)
-  agent.createConnection = (options, callback) => {
-    const refuse = (cause: unknown) => callback?.(cause as Error, undefined as never)
-    const hand = (socket: Socket) => {
-      try {
-        callback?.(null, socket)
-        // The connection waits after the answer of the proxy, until its request listens.
-        setImmediate(() => socket.resume())
-      } catch (cause) {
-        socket.destroy(cause as Error)
-      }
-    }
-    open(options as Target).then(hand, refuse)
-    return undefined
-  }
-  return agent as Agent
-}
+/** Connections over plain HTTP, without a proxy, that are reused. */
+export const createDirectAgent = (): Agent =>
+  createAgent({ keepAlive: true, keepAliveMsecs: probeMs }, false, ({ host, port, lookup }) =>
+    openTcp({ host: String(host), port: Number(port), lookup, timeoutMs: connectTimeoutMs }),
+  )

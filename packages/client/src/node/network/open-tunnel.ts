@@ -7,7 +7,7 @@ import { createAnswerReader, type ProxyAnswer } from './answer-reader.ts'
 import type { ServerContext } from './contexts.ts'
 import { hostOf, portOf } from './host-of.ts'
 import { NetworkFailure } from './network-failure.ts'
-import { noAnswer, openTcp } from './open-tcp.ts'
+import { openTcp } from './open-tcp.ts'
 import { openTls } from './open-tls.ts'
 
 /** Milliseconds from the first packet to the answer of the proxy. */
@@ -63,7 +63,7 @@ function unanswered({ proxy, host, port }: TunnelTarget, cause: NodeJS.ErrnoExce
 async function reach({ proxy, tls, isTcp = false }: TunnelTarget, timeoutMs: number): Promise<Socket> {
   const [host, port] = [hostOf(proxy), portOf(proxy)]
   try {
-    const socket = await openTcp({ host, port, allowHalfOpen: isTcp }, timeoutMs)
+    const socket = await openTcp({ host, port, allowHalfOpen: isTcp, timeoutMs })
     if (proxy.protocol !== 'https:') return socket
     return await openTls({ host, port, socket, timeoutMs, allowHalfOpen: isTcp, ...tls })
   } catch (cause) {
@@ -71,6 +71,9 @@ async function reach({ proxy, tls, isTcp = false }: TunnelTarget, timeoutMs: num
     throw unreachable(proxy, cause as NodeJS.ErrnoException)
   }
 }
+
+const noAnswer = (ms: number): Error =>
+  Object.assign(new Error(`no answer within ${ms / 1000} s`), { code: 'ETIMEDOUT' })
 
 /** No part of it has a line break: URLs and Base64 have no such characters. */
 function requestFor({ host, port, credentials }: TunnelTarget): string {

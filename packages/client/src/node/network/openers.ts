@@ -1,5 +1,6 @@
 /** How connections are opened: directly or through a proxy, with TLS or without, and what is noted about those that fail. */
-import type { LookupFunction, Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import type { Open, Target } from './agent.ts'
 import type { Contexts } from './contexts.ts'
 import { hostOf, portOf } from './host-of.ts'
 import { judgeName } from './judge-name.ts'
@@ -18,20 +19,6 @@ import { readSmallFile } from './small-file.ts'
  */
 export type Use = 'service' | 'registry' | 'foreign'
 
-/** The part of the options of a request that its agent gets. */
-export interface Target {
-  readonly host?: string | null
-  readonly port?: number | string | null
-  readonly servername?: string
-  readonly lookup?: LookupFunction
-  /** False: any certificate is accepted, of this connection alone. That of a proxy is always verified. */
-  readonly rejectUnauthorized?: boolean
-  /** For any protocol, not for HTTP alone. */
-  readonly isTcp?: boolean
-}
-
-export type Open = (target: Target) => Promise<Socket>
-
 /** How connections of an agent are opened. */
 interface Way {
   /** Undefined: directly. */
@@ -43,7 +30,7 @@ interface Way {
 }
 
 /** Milliseconds until a direct connection must be open. */
-const tcpTimeoutMs = 15_000
+export const connectTimeoutMs = 15_000
 
 interface Parts {
   readonly proxyAuthFile: string
@@ -61,7 +48,7 @@ export interface Openers {
 export function createOpeners({ proxyAuthFile, contextFor, notes }: Parts): Openers {
   async function tunnel(
     { url, credentials }: ProxyServer,
-    { host, port, lookup, isTcp }: Target,
+    { host, port, lookup, isTcp, timeoutMs }: Target,
     use: Use,
   ): Promise<Socket> {
     const name = String(host)
@@ -70,6 +57,7 @@ export function createOpeners({ proxyAuthFile, contextFor, notes }: Parts): Open
       openTunnel({
         ...{ proxy: url, host: name, port: Number(port), tls: contextFor(hostOf(url), portOf(url), true) },
         ...(isTcp && { isTcp }),
+        ...(timeoutMs !== undefined && { timeoutMs }),
         credentials: proxyAuthFile === '' ? credentials : readSignIn(proxyAuthFile),
       })
     const isShown = (reason: string) =>
@@ -79,17 +67,14 @@ export function createOpeners({ proxyAuthFile, contextFor, notes }: Parts): Open
 
   function openerOf({ server, isSecure, use, follow }: Way): Open {
     return async (target) => {
-      const { servername, lookup, rejectUnauthorized } = target
+      const { servername, lookup, rejectUnauthorized, timeoutMs = connectTimeoutMs } = target
       const to = { host: String(target.host), port: Number(target.port) }
-      const open = server
-        ? tunnel(server, target, use)
-        : openTcp({ ...to, ...(lookup && { lookup }) }, tcpTimeoutMs)
-      const socket = await open
+      const socket = await (server ? tunnel(server, target, use) : openTcp({ ...to, lookup, timeoutMs }))
       follow(socket)
       if (!isSecure) return socket
       const opening = openOver(socket, async () =>
         openTls({
-          ...{ ...to, socket, acceptsAny: rejectUnauthorized === false },
+          ...{ ...to, socket, timeoutMs, acceptsAny: rejectUnauthorized === false },
           ...contextFor(to.host, to.port, use !== 'foreign'),
           ...(servername && { servername }),
           ...(server && { through: server.url.origin }),
