@@ -132,11 +132,9 @@ export const later: readonly string[] = [
   'apps/runtime/src/api/mcm/receive-image.ts',
   'apps/runtime/src/api/mcm/routes.ts',
   'apps/runtime/src/api/rest/events-routes.ts',
-  'apps/runtime/src/api/rest/nodes-routes.ts',
   'apps/runtime/src/api/rest/rest.ts',
   'apps/runtime/src/api/status-page/document.ts',
   'apps/runtime/src/api/status-page/status-page.ts',
-  'apps/runtime/src/api/token-endpoint.ts',
   'apps/runtime/src/confirm-release.ts',
   'apps/runtime/src/device/account/account.ts',
   'apps/runtime/src/device/cloud/discovery-session.ts',
@@ -344,4 +342,4 @@ export const later: readonly string[] = [
 ]
 
 /** How many files wait. It may only get smaller. */
-export const laterCount = 338
+export const laterCount = 336

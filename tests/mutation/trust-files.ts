@@ -53,4 +53,5 @@ export const trustGroups: readonly Group[] = [
     sources: [`${device}/cloud/{edge-token-request,stated-services}.ts`],
     tests: [`${device}/cloud/edge-token-request.test.ts`],
   },
+  beside('runtime-tokens', 'apps/runtime/src/api', 'token-endpoint', 'rest/nodes-routes'),
 ]
