@@ -54,4 +54,5 @@ export const trustGroups: readonly Group[] = [
     tests: [`${device}/cloud/edge-token-request.test.ts`],
   },
   beside('runtime-tokens', 'apps/runtime/src/api', 'token-endpoint', 'rest/nodes-routes'),
+  beside('clocks', `${kit}/clock`, 'clock', 'believed-time'),
 ]
