@@ -2,6 +2,7 @@
 import { beside, type Group } from './group.ts'
 
 const kit = 'packages/service-kit/src'
+const device = 'apps/runtime/src/device'
 const identity = 'apps/identity/src'
 const discovery = 'apps/discovery/src'
 
@@ -47,4 +48,11 @@ export const trustGroups: readonly Group[] = [
     'get-json',
     'bounded-writer',
   ),
+  {
+    name: 'edge-tokens',
+    sources: [`${device}/cloud/{edge-token-request,stated-services}.ts`],
+    tests: [`${device}/cloud/edge-token-request.test.ts`],
+  },
+  beside('runtime-tokens', 'apps/runtime/src/api', 'token-endpoint', 'rest/nodes-routes'),
+  beside('clocks', `${kit}/clock`, 'clock', 'believed-time'),
 ]

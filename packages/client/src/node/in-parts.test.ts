@@ -234,7 +234,7 @@ describe('an upload in parts', () => {
     ],
     ['names no place', (_, response) => response.writeHead(201).end()],
     ['names another path', (_, response) => response.writeHead(201, { Location: '/other/1' }).end()],
-    ['names a place and made none', (_, response) => response.writeHead(200, { Location: place }).end()],
+    ['names a place and made no upload', (_, response) => response.writeHead(200, { Location: place }).end()],
     [
       'names a place elsewhere',
       (_, response) => response.writeHead(201, { Location: `${place}/../../x` }).end(),

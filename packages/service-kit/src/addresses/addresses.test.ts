@@ -138,7 +138,7 @@ describe('a guarded lookup', () => {
     })
   })
 
-  it('asks the resolver of the system for all addresses of a name', async () => {
+  it('resolves a name to all of its addresses', async () => {
     expect((await resolveName('localhost')).map(({ address }) => kindOf(address))).toContain('loopback')
   })
 

@@ -34,7 +34,7 @@ it('counts a step of a minute as small, and of more as a jump', () => {
   }
 })
 
-it('believes a clock that was set ahead after exactly the time to settle, if it went on to within a minute', () => {
+it('believes a clock that was set ahead after exactly the time to settle, if it continued within a minute of that', () => {
   for (const [passed, drift, believes] of [
     [hour, 0, true],
     [hour - 1, 0, false],

@@ -40,7 +40,7 @@ it.each([
   ['info', '36', 'INFO '],
   ['warn', '33', 'WARN '],
   ['error', '31', 'ERROR'],
-])('the level %s has a colour on a terminal, and none elsewhere', (level, colour, shown) => {
+])('the level %s has a colour on a terminal, and no colour elsewhere', (level, colour, shown) => {
   expect(prettyLine(line({ level }), true)).toBe(
     `03:04:05.678 \u001b[${colour}m${shown}\u001b[0m runtime it runs`,
   )

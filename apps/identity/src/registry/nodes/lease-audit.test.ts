@@ -54,7 +54,7 @@ it('a device writes into the log of no other account, and learns no address of a
   expect(row!.detail).toContain('for a program without this service')
 })
 
-it('a use without an account is in no log, also while the device has none', async () => {
+it('a use without an account is in no log, also while the device has no account', async () => {
   await report([use({ account_id: '' })], ['a', ''])
   expect(await audit.list('', 10)).toEqual([])
 })

@@ -52,7 +52,7 @@ it('is outdated while a change of this process may be missing, with any store', 
   }
 })
 
-it('has the age of the last successful poll if replicas share the store, and none otherwise', () => {
+it('has the age of the last successful poll if replicas share the store, and no age otherwise', () => {
   const freshness = create()
   monotonic += 1234
   expect(freshness.ageMs()).toBe(1234)

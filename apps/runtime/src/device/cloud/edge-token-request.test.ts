@@ -88,7 +88,7 @@ describe('an answer', () => {
   }
 
   /** Sends a request, which is answered with a signed time. @param change of its claims; undefined: the answer has no time */
-  async function ask(change: object | undefined, { key = issuerKey, isFull = false } = {}) {
+  async function ask(change: object | undefined, { key = issuerKey, isFull = false, hasUses = true } = {}) {
     let monotonic = 100
     const seen = {
       learned: [] as unknown[],
@@ -127,7 +127,7 @@ describe('an answer', () => {
       link: { succeeded: () => void seen.successes++ } as never,
       vitals: async () => undefined,
       leases: () => ({
-        unreported: () => uses,
+        unreported: () => (hasUses ? uses : undefined),
         async reported(of) {
           seen.reported.push(of)
           if (isFull) throw new Error('the disk is full')
@@ -154,7 +154,10 @@ describe('an answer', () => {
     const { answer, learned, states, log } = await ask(change, options)
     expect(answer).toMatchObject({ edge_token: 'x' })
     expect([learned, states]).toEqual([[], []])
-    expect(log.lines.join()).toContain('is not believed')
+    expect(JSON.parse(log.lines[0]!)).toMatchObject({
+      message: 'the time of the identity service is not believed',
+      cause: { name: 'TokenError' },
+    })
   })
 
   it('without a time sets nothing', async () => {
@@ -167,7 +170,11 @@ describe('an answer', () => {
     expect([asked.payload.leases, reported]).toEqual([uses, [uses]])
     const { answer, log } = await ask(undefined, { isFull: true })
     expect(answer).toMatchObject({ edge_token: 'x' })
-    expect(log.lines.join()).toContain('the record of leases could not be changed')
+    expect(JSON.parse(log.lines[0]!)).toMatchObject({
+      message: 'the record of leases could not be changed',
+      cause: { message: 'the disk is full' },
+    })
+    expect((await ask(undefined, { hasUses: false })).reported).toEqual([])
   })
 
   it('belongs to a proof of the key for this request, with a question of its own', async () => {
