@@ -83,7 +83,6 @@ const outbound = new Map([
   ['packages/client/src/node/network/agent.ts', 'HTTP proxy'],
   ['packages/client/src/node/network/authorities.ts', 'HTTP proxy'],
   ['packages/client/src/node/network/contexts.ts', 'HTTP proxy'],
-  ['packages/client/src/node/network/network.ts', 'HTTP proxy'],
   ['packages/client/src/node/network/open-tls.ts', 'HTTP proxy'],
   ['packages/client/src/node/network/open-tcp.ts', 'HTTP proxy'],
   ['packages/client/src/node/node-fetch.ts', 'Client library'],

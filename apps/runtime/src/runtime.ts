@@ -59,6 +59,7 @@ export async function startRuntime(
   log.debug('ready', { url, nodeId: device.nodeId })
 
   device.start()
+  device.metering.start()
   location.start()
   services.start()
   const { unavailableEngines } = services

@@ -5,6 +5,10 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/config/load.ts': {
     'loadConfig.config': own('one for each option'),
   },
+  'packages/service-kit/src/http-app/http-app.ts': {
+    'createServers.all': own('one for each address of the loopback'),
+    'createServers.closing': own('the same'),
+  },
   'packages/service-kit/src/http-app/route-limits.ts': {
     'limitRoutes.limits': own('one for each route that the program declares'),
   },

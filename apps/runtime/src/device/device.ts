@@ -150,7 +150,6 @@ export async function openDevice(
     leases,
     onAccountChange: (follow) => void followers.push(follow),
     start() {
-      self.metering.start()
       setTimeout(wake, contactAfterMs)
       lookForKeys = setInterval(wake, keysIntervalMs)
       callers.revocations.start()
