@@ -167,6 +167,8 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
     /** Waits for a file before it serves. */
     const slow = (name: string, dependsOn: readonly string[]) => ({
       ...member(name, {
+        // The path of another app is taken.
+        ...(name === 'web' && { 'MCM.BASE_API_PATH': '/slow' }),
         'MCM.COMMAND': JSON.stringify([
           ...['/bin/busybox', 'sh', '-c'],
           `until [ -e /tmp/go ]; do sleep 0.1; done; exec /bin/busybox httpd -f -p 8080`,
@@ -204,6 +206,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
         const states = (found ? found.members : []).map(({ service, state, waitingFor }) =>
           [service, state, ...waitingFor].join(' '),
         )
+        if (found && found.state === 'failed') throw new Error(`${found.why}: ${states}`)
         if (JSON.stringify(states) !== JSON.stringify(expected)) continue
         done.abort()
         return states
