@@ -167,7 +167,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
     /** Waits for a file before it serves. */
     const slow = (name: string, dependsOn: readonly string[]) => ({
       ...member(name, {
-        // The path of another app is taken.
+        // Another app has the usual path.
         ...(name === 'web' && { 'MCM.BASE_API_PATH': '/slow' }),
         'MCM.COMMAND': JSON.stringify([
           ...['/bin/busybox', 'sh', '-c'],
