@@ -4,8 +4,9 @@ import { createOwnNetwork } from './network.ts'
 
 it('the proxy of the environment is used, except for this machine and NO_PROXY', () => {
   const network = createOwnNetwork({ HTTP_PROXY: 'http://proxy.example', NO_PROXY: 'b.example' })
-  expect(network.agentFor('http://a.example', 'service')).toBeDefined()
-  expect(network.agentFor('http://b.example', 'service')).toBeUndefined()
+  const proxied = network.agentFor('http://a.example', 'service')
+  expect(network.agentFor('http://c.example', 'service')).toBe(proxied)
+  expect(network.agentFor('http://b.example', 'service')).not.toBe(proxied)
   expect(network.agentFor('http://127.0.0.1:8083', 'service')).toBeUndefined()
 })
 

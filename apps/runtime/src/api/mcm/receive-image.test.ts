@@ -59,7 +59,7 @@ describe('the name of an upload', () => {
     const named = { file: fileNameOf(request as never), ...query }
     return receiveImage(request as never, named, {
       archive,
-      source: async (_, name) => ({ given: name }) as never,
+      source: async (_, { name, now }) => ({ given: name, ...(now && { now }) }) as never,
     })
   }
   const part = (name: string, value: string, more = '') =>
@@ -102,6 +102,10 @@ describe('the name of an upload', () => {
     const json = { 'content-type': 'application/json' }
     expect(await namingOf(json, '{"source":"x"}', { given: 'q' })).toEqual({ given: 'q' })
     expect(await namingOf(json, '{"source":"x","name":"n"}', { given: 'q' })).toEqual({ given: 'n' })
+    expect(await namingOf(json, '{"source":"x","now":true}')).toEqual({ now: true })
+    await expect(namingOf(json, '{"source":"x","now":"yes"}')).rejects.toMatchObject({
+      reason: 'invalid_params',
+    })
     await expect(namingOf(json, '{"source":"x","name":"N/"}')).rejects.toMatchObject({
       reason: 'invalid_params',
     })
