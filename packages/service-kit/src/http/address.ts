@@ -19,9 +19,15 @@ export function addressOf(request: IncomingMessage, trustedProxies: AddressSet):
 
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/, '')
 
-/** The key of rate limits: an IPv4 address, or the /64 network that one IPv6 subscriber gets. */
-export const limitKeyOf = (address: string): string =>
-  isIPv6(address) ? expand(address).slice(0, 4).join(':') : address
+/**
+ * The key of rate limits: an IPv4 address, or the /64 network that one IPv6 subscriber gets. Both addresses of the loopback are this machine,
+ * and have one key.
+ */
+export function limitKeyOf(address: string): string {
+  if (!isIPv6(address)) return address
+  const groups = expand(address)
+  return groups.join(':') === '0:0:0:0:0:0:0:1' ? '127.0.0.1' : groups.slice(0, 4).join(':')
+}
 
 function expand(address: string): string[] {
   const [head = '', tail] = address.split('%')[0]!.split('::')

@@ -108,7 +108,9 @@ describe('the address of a request', () => {
   it('counts with its network where it is of IPv6', () => {
     expect(limitKeyOf('2001:db8:1:2:3:4:5:6')).toBe('2001:db8:1:2')
     expect(limitKeyOf('2001:db8::1')).toBe('2001:db8:0:0')
-    expect(limitKeyOf('::1')).toBe('0:0:0:0')
+    // Both addresses of the loopback are this machine, and share its limits.
+    expect(limitKeyOf('::1')).toBe('127.0.0.1')
+    expect(limitKeyOf('::2')).toBe('0:0:0:0')
     expect(limitKeyOf('10.0.0.1')).toBe('10.0.0.1')
   })
 })

@@ -39,6 +39,8 @@ interface Parts {
 /** Milliseconds between two checks of the link and the counts. */
 const usualLookMs = 30_000
 
+const unknownLink: LinkState = { isMetered: true, reason: 'it is not known yet' }
+
 /** Milliseconds for which a description counts. */
 const describedMs = 1000
 
@@ -51,14 +53,14 @@ export async function openMetering(
 ): Promise<Metering> {
   const totals = await openUsageTotals(join(folder, 'usage'), { usage: network.usage, now, log })
   // Downloads wait for the first look, which is at the start.
-  let link: LinkState = { isMetered: true, reason: 'it is not known yet' }
+  let link: LinkState = unknownLink
   let timer: NodeJS.Timeout | undefined
   let change = Promise.withResolvers<void>()
 
   async function look(): Promise<void> {
-    const before = link.isMetered
+    const before = link
     link = await readLinkState(setting, probes)
-    if (link.isMetered !== before && setting === 'auto')
+    if (before !== unknownLink && link.isMetered !== before.isMetered)
       log.info('the link has changed', { metered: link.isMetered, why: link.reason })
     totals.update()
     change.resolve()
