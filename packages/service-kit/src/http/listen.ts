@@ -16,8 +16,7 @@ export class ListenError extends Error {
 
 /**
  * @param setting what sets the port, for people
- * @param address where it is in use. A program of another user on `::1` would answer clients of `localhost` in place of this one, so
- *   that is no address to leave out
+ * @param address where it is in use. `::1` is not left out: the other program would answer the clients of `localhost`
  */
 export const portInUse = (port: number, setting: string, cause: unknown, address?: string): ListenError => {
   const where = address === '::1' ? ' of ::1' : ''

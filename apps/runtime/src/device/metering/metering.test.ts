@@ -4,6 +4,7 @@ import type { Usage } from '@selvedge/service-kit/network'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import { type Metering, openMetering } from './metering.ts'
+import { openUsageTotals } from './usage-totals.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let used: Record<string, Usage>
@@ -118,6 +119,26 @@ it('downloads wait while the link is metered or the budget is used, and it is lo
   expect(metering.refusal()?.kind).toBe('day')
   time += 2000
   expect(metering.described().downloadsWait).toContain('network.dayBudget')
+})
+
+it('counts that cannot be stored fail nothing, and that is in the log once', async () => {
+  const lines: string[] = []
+  const log = createLog({ service: 'test', level: 'warn', now: () => 0 }, (line) => lines.push(line))
+  const totals = await openUsageTotals(join(folder.path, 'other'), {
+    usage: () => used,
+    now: () => time,
+    log,
+  })
+  // Its files are closed, so that no write succeeds.
+  await totals.close()
+  for (let times = 0; times < 3; times++) {
+    use('images', 0, 2_000_000)
+    totals.update()
+    await totals.save()
+  }
+  expect(lines).toHaveLength(1)
+  expect(lines[0]).toContain('the counts of used bytes could not be stored')
+  expect(totals.today()).toEqual({ images: { sentBytes: 0, receivedBytes: 6_000_000 } })
 })
 
 it('before the first look downloads wait', async () => {

@@ -23,7 +23,7 @@ export interface UsageTotals {
   update(): void
   today(): ByPurpose
   thisMonth(): ByPurpose
-  /** Stores what was added, if it is worth a write: a megabyte, or an hour. @param always if it is any */
+  /** Stores what was added, if it is worth a write: a megabyte, or an hour. Never rejects. @param always if it is any */
   save(always?: boolean): Promise<void>
   close(): Promise<void>
 }
@@ -53,6 +53,7 @@ export async function openUsageTotals(path: string, { usage, now, log }: Parts):
   let counted = usage()
   let unsavedBytes = 0
   let savedAt = now()
+  let isFailing = false
 
   function update(): void {
     const day = dayOf(now())
@@ -68,10 +69,18 @@ export async function openUsageTotals(path: string, { usage, now, log }: Parts):
   async function save(always = false): Promise<void> {
     const isWorth = always || unsavedBytes >= worthAWrite.bytes || now() - savedAt >= worthAWrite.ms
     if (!isWorth || unsavedBytes === 0) return
+    const [saved, bytes] = [totals, unsavedBytes]
     unsavedBytes = 0
     savedAt = now()
-    const saved = totals
-    await store.update(() => saved)
+    try {
+      await store.update(() => saved)
+      isFailing = false
+    } catch (cause) {
+      // Such as on a full disk. The next save has them.
+      unsavedBytes += bytes
+      if (!isFailing) log.warn('the counts of used bytes could not be stored', { cause })
+      isFailing = true
+    }
   }
 
   update()

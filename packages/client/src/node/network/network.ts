@@ -88,6 +88,10 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   const { tunnel, openerOf } = createOpeners({ proxyAuthFile, contextFor, notes })
   const usage = createUsageCount()
 
+  const followFor = (url: URL, purpose: string) => (socket: Socket) => {
+    if (!isLocal(url)) usage.follow(purpose, socket)
+  }
+
   function agentFor(given: URL | string, use: Use, purpose: string): Agent | undefined {
     const url = typeof given === 'string' ? new URL(given) : given
     const server = proxyFor(url)
@@ -99,9 +103,7 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     if (known) return known
     // A proxy closes connections that wait. A request is never sent on one that it may be closing.
     const settings = { keepAlive: use === 'service' && !server, keepAliveMsecs: probeMs }
-    const follow = (socket: Socket) => {
-      if (!isOwn) usage.follow(purpose, socket)
-    }
+    const follow = followFor(url, purpose)
     const agent = createAgent(settings, isSecure, openerOf({ server, isSecure, use, follow }))
     agents.set(key, agent)
     return agent
@@ -112,7 +114,7 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     isProxied: (url) => proxyFor(new URL(url)) !== undefined,
     reaches(text) {
       const url = new URL(text)
-      const follow = (socket: Socket) => usage.follow(purpose, socket)
+      const follow = followFor(url, purpose)
       const isSecure = url.protocol === 'https:'
       const open = openerOf({ server: proxyFor(url), isSecure, use: 'service', follow })
       return opens(open({ host: hostOf(url), port: portOf(url), timeoutMs: reachTimeoutMs }))

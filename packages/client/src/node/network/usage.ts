@@ -29,6 +29,7 @@ export function createUsageCount(): UsageCount {
 
   return {
     follow(purpose, socket) {
+      if (socket.closed) return plus(purpose, socket)
       open.set(socket, purpose)
       socket.once('close', () => {
         open.delete(socket)
