@@ -43,7 +43,11 @@ const systemWorkers = 6
  */
 const kinds = {
   unit: { include: ['{packages,apps}/**/*.test.ts'], exclude: [suites], isolate: false },
-  integration: { include: ['tests/**/*.test.ts', suites], exclude: ['tests/system/**', ...rules] },
+  integration: {
+    include: ['tests/**/*.test.ts', suites],
+    exclude: ['tests/system/**', ...rules],
+    isolate: false,
+  },
   system: {
     include: ['tests/system/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: [],

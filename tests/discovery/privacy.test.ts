@@ -26,9 +26,14 @@ beforeAll(async () => {
 })
 afterAll(() => stack.stop())
 
-/** The place that fits distances best: a grid that closes in on the smallest sum of squares. */
+/**
+ * The place that fits distances best: a grid around the middle of all places, whatever their order, that closes in on the smallest
+ * sum of squares.
+ */
 function trilaterate(measured: readonly { longitude: number; latitude: number; distance: number }[]) {
-  let best = { longitude: measured[0]!.longitude, latitude: measured[0]!.latitude }
+  const mean = (of: 'longitude' | 'latitude') =>
+    measured.reduce((sum, each) => sum + each[of], 0) / measured.length
+  let best = { longitude: mean('longitude'), latitude: mean('latitude') }
   const errorAt = (longitude: number, latitude: number) =>
     measured.reduce(
       (sum, each) =>

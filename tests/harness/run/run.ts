@@ -3,7 +3,7 @@
  *
  * Arguments: `--kinds=unit,integration` names the kinds of tests; all others are for Vitest. Words, which it searches in the paths of
  * the files, are searched in all kinds. `--related [<commit>]` runs what the changes since a commit reach by imports, in all kinds.
- * `--and-skipped=<outcomes>` adds the files of an earlier run in which something was skipped, because a program or a right was missing.
+ * `--skipped-in=<outcomes>` runs the files of an earlier run in which something was skipped, because a program or a right was missing.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -32,8 +32,8 @@ const take = (name: string): string | undefined => {
 const kinds = take('--kinds')
 const isRelated = take('--related') !== undefined
 const since = isRelated && args[0]?.startsWith('-') === false ? args.shift()! : 'HEAD'
-const earlier = take('--and-skipped')
-if (earlier !== undefined) args.push(...foldersOf(kinds), ...skippedIn(readOutcomes(earlier)))
+const earlier = take('--skipped-in')
+if (earlier !== undefined) args.push(...skippedIn(readOutcomes(earlier)))
 /** Options of the caller that hold for a second attempt, too. */
 const settings = args.filter((each) => /^--[\w-]+=/.test(each) && !each.startsWith('--maxWorkers'))
 const hasWords = args.some((each) => !each.startsWith('-'))
@@ -43,14 +43,10 @@ const related = isRelated ? [`--changed=${since}`, '--passWithNoTests'] : []
 const folder = mkdtempSync(join(tmpdir(), 'selvedge-test-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
-/** Words that find the tests of the kind that a run with more files is for. */
-function foldersOf(kinds: string | undefined): string[] {
-  if (kinds !== 'system') throw new Error(`--and-skipped needs --kinds=system, not ${kinds}`)
-  return ['tests/system/', 'examples/']
-}
-
+/** @throws where nothing was skipped: without a file, all would run */
 function skippedIn({ files }: Outcomes): string[] {
   const skipped = Object.entries(files).filter(([, { missing }]) => Object.keys(missing).length > 0)
+  if (skipped.length === 0) throw new Error(`${earlier}: nothing was skipped`)
   return skipped.map(([path]) => path)
 }
 

@@ -33,7 +33,7 @@ describe('after a cut of the power', { ...daemonNeeds, timeout }, () => {
     '%s starts as the same node, with all that it acknowledged, whole, and without a false alarm',
     async (_, subject) => {
       const work = await subject.record()
-      const found = await explore(subject, work, { states: 150, starts: 4, byChance: 4, seed })
+      const found = await explore(subject, work, { states: 100, starts: 2, byChance: 2, seed })
       expect(found.problems).toEqual([])
       expect(found.states).toBeGreaterThan(50)
       expect(found.starts).toBeGreaterThan(1)
@@ -49,7 +49,7 @@ describe('after a kill, a start and a cut of the power', { ...daemonNeeds, timeo
       recorded ??= runtime.record()
       const first = await recorded
       const work = await runtime.record({ earlier: killedAt(first, killAfterNaming(first, name)) })
-      const found = await explore(runtime, work, { states: 100, starts: 1, byChance: 2, seed })
+      const found = await explore(runtime, work, { states: 60, starts: 1, byChance: 1, seed })
       expect(found.problems).toEqual([])
     },
   )
@@ -60,7 +60,7 @@ describe('on a disk that fails some syncs', { ...daemonNeeds, timeout }, () => {
     const work = await runtime.record({ failingSyncs: 'later' })
     const failed = work.recording.operations.filter(({ kind }) => kind === 'failed sync')
     expect(failed.length).toBeGreaterThan(2)
-    const found = await explore(runtime, work, { states: 150, starts: 2, byChance: 4, seed })
+    const found = await explore(runtime, work, { states: 100, starts: 1, byChance: 2, seed })
     expect(found.problems).toEqual([])
   })
 
@@ -74,7 +74,7 @@ it('after a cut of the power a whole release starts: the one that was promised',
   timeout,
 }, async () => {
   const subject = createUpgrades(1)
-  const found = await explore(subject, await subject.record(), { states: 150, starts: 0, byChance: 8, seed })
+  const found = await explore(subject, await subject.record(), { states: 100, starts: 0, byChance: 4, seed })
   expect(found.problems).toEqual([])
   expect(found.states).toBeGreaterThan(50)
   expect(found.acknowledged).toBe(10)
