@@ -2,7 +2,7 @@
 import { RpcError } from '@selvedge/protocol'
 import { createCheckpoints } from './checkpoints.ts'
 import { openOwnFile } from './own-file.ts'
-import { damagedUpload, notOwn, type StoredUpload } from './stored-upload.ts'
+import { damagedUpload, damages, type StoredUpload } from './stored-upload.ts'
 
 /** Ends the request that adds bytes at present: the client that sends a later one has lost that connection. Never rejects. */
 export async function takeOver(upload: StoredUpload): Promise<void> {
@@ -54,7 +54,7 @@ async function write(
   { note, elapsed }: AppendParts,
 ): Promise<void> {
   const handle = await openOwnFile(upload.path)
-  if (!handle) throw damagedUpload(upload.handle, notOwn)
+  if (!handle) throw damagedUpload(upload.handle, damages.foreign)
   const save = async (bytes: number, digest: string) => {
     await handle.datasync()
     await note(bytes, digest)

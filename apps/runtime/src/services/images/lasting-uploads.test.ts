@@ -202,14 +202,14 @@ describe('after a start, the owner', () => {
 
 describe('a file of an upload that is', () => {
   const victim = () => join(folder.path, 'victim')
-  const notOwn = 'its file is missing, or is no file of the runtime'
+  const notOwn = 'its file is no regular file of the runtime'
   const changed = 'its file has other content than was sent'
   const swapFor = (make: (path: string) => void) => (path: string) => {
     rmSync(path)
     make(path)
   }
   const swaps: [string, (path: string) => void, string][] = [
-    ['missing', (path) => rmSync(path), notOwn],
+    ['missing', (path) => rmSync(path), 'its file is missing'],
     ['cut short', (path) => truncateSync(path, 5), 'its file has 5 of the 6 bytes that were stored'],
     ['empty', (path) => truncateSync(path, 0), 'its file has 0 of the 6 bytes that were stored'],
     ['changed', (path) => writeFileSync(path, 'abcdeF'), changed],

@@ -64,7 +64,13 @@ export function createNotes<T>(folder: string, schema: z.ZodType<T>, maxNotes: n
       late.make()
       const text = JSON.stringify(value)
       const path = join(folder, nameOf(text))
-      await writeOnce(path, text)
+      try {
+        await writeOnce(path, text)
+      } catch (cause) {
+        // Its content may be there already.
+        await remove(path).catch(() => undefined)
+        throw cause
+      }
       return { value, forget: () => remove(path) }
     },
   }

@@ -66,21 +66,27 @@ async function readFile(
   expected: string,
 ): Promise<{ hash: Hash } | { damage: string }> {
   const file = await openOwnFile(path).catch((cause) => {
-    if (cause.code === 'ENOENT') return undefined
+    if (cause.code === 'ENOENT') return damages.missing
     throw cause
   })
-  if (!file) return { damage: notOwn }
+  if (file === undefined || file === damages.missing) return { damage: file ?? damages.foreign }
   try {
     const hash = createHash('sha256')
     await hashStart(file, bytes, hash)
     if (hash.copy().digest('hex') === expected) return { hash }
-    return { damage: 'its file has other content than was sent' }
+    return { damage: damages.changed }
   } finally {
     await file.close()
   }
 }
 
-export const notOwn = 'its file is missing, or is no file of the runtime'
+/** Why a file is not continued. */
+export const damages = {
+  /** Also what a power cut within a removal leaves. */
+  missing: 'its file is missing',
+  foreign: 'its file is no regular file of the runtime',
+  changed: 'its file has other content than was sent',
+} as const
 
 const hint =
   'Send the archive to POST /mcm/v1/uploads again. Uploads are stored for images.partialAge after their last byte.'

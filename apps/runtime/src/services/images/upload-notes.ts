@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { keyOf } from '../deployments/ownership.ts'
 import { createNotes, type Note, type Notes } from './notes.ts'
 import { isOwnFile } from './own-file.ts'
-import { createStoredUpload, notOwn, type StoredUpload } from './stored-upload.ts'
+import { createStoredUpload, damages, type StoredUpload } from './stored-upload.ts'
 import { filePattern, type UploadDocument, uploadDocument } from './upload-document.ts'
 
 /** Notes that a start reads: a stop between two notes of an upload leaves both. */
@@ -97,7 +97,8 @@ function uploadOf(note: Note<UploadDocument>, folder: string, now: number): Stor
 async function damageOf({ path, bytes, deployed }: StoredUpload): Promise<string | undefined> {
   if (deployed) return undefined
   const found = await lstat(path).catch(() => undefined)
-  if (!found || !isOwnFile(found)) return notOwn
+  if (!found) return damages.missing
+  if (!isOwnFile(found)) return damages.foreign
   if (found.size < bytes) return `its file has ${found.size} of the ${bytes} bytes that were stored`
   // What arrived after the last note may not be on the disk.
   if (found.size > bytes) await truncate(path, bytes)
