@@ -163,6 +163,7 @@ const twins: Readonly<Record<string, string>> = {
   'GET /mcm/v1/images/{id}': 'getImages',
   'DELETE /mcm/v1/images/{id}': 'removeImage',
   'POST /mcm/v1/uploads': 'deployImage',
+  'OPTIONS /mcm/v1/uploads': 'deployImage',
   'GET /mcm/v1/uploads/{id}': 'deployImage',
   'PATCH /mcm/v1/uploads/{id}': 'deployImage',
   'DELETE /mcm/v1/uploads/{id}': 'deployImage',

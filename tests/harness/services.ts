@@ -42,7 +42,7 @@ export interface Services {
   /** Kills the runtime and starts it again on the same state and port. @param args in place of its own */
   restart(signal?: NodeJS.Signals, env?: Record<string, string>, args?: readonly string[]): Promise<void>
   /** Stops the runtime alone; `restart` starts it again. */
-  stopRuntime(): Promise<void>
+  stopRuntime(signal?: NodeJS.Signals): Promise<void>
   stop(): Promise<void>
 }
 
@@ -98,7 +98,7 @@ export async function startServices(
         args,
       )
     },
-    stopRuntime: () => program.stop(),
+    stopRuntime: (signal) => program.stop(signal),
     async stop() {
       await program.stop()
       await stack.stop()

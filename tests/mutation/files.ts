@@ -265,7 +265,7 @@ export const groups: readonly Group[] = [
   {
     name: 'partial-layers',
     sources: [
-      `${services}/images/{continue-pull,interrupted,late-folder,partials,progress,registry-pulls}.ts`,
+      `${services}/images/{continue-pull,interrupted,late-folder,notes,own-file,partials,progress,registry-pulls}.ts`,
     ],
     tests: [
       `${services}/images/{continued,interrupted,late-folder,partials,progress,registry-pulls}.test.ts`,
@@ -280,8 +280,10 @@ export const groups: readonly Group[] = [
   },
   {
     name: 'uploads-in-parts',
-    sources: [`${services}/images/{append,stored-uploads}.ts`],
-    tests: [`${services}/images/{append,uploads}.test.ts`],
+    sources: [
+      `${services}/images/{append,checkpoints,stored-upload,stored-uploads,upload-document,upload-notes}.ts`,
+    ],
+    tests: [`${services}/images/{append,checkpoints,lasting-uploads,uploads}.test.ts`],
   },
   {
     name: 'uploads-of-clients',

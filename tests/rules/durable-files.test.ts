@@ -15,7 +15,7 @@ const allowed: Readonly<Record<string, string>> = {
     'the process is about to end; a lost count does no harm',
   'apps/runtime/src/device/node/node-key.ts': 'moves a damaged key aside',
   'apps/runtime/src/services/images/blobs.ts': 'syncs the blob, moves it, and syncs the folder',
-  'apps/runtime/src/services/images/uploads.ts': 'uploads are removed at the next start',
+  'apps/runtime/src/services/images/uploads.ts': 'their note, which is written next, syncs the folder',
   'apps/runtime/src/services/engines/oci/config-files.ts': 'files of one run',
   'apps/runtime/src/services/engines/oci/label-secret.ts': 'a lost secret means that containers start anew',
   'apps/runtime/src/services/engines/oci/own-files.ts': 'files of one run',

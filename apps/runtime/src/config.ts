@@ -141,7 +141,7 @@ export const runtimeOptions = {
   'images.partialAge': option.seconds(
     604_800,
     [0, 2_592_000],
-    'How long a layer stays on the disk of which a part has arrived, so that the next download continues it. 0: it is removed when its download fails.',
+    'How long uploads, and layers of which a part has arrived, stay on the disk, so that the next connection or download continues them. 0: a layer is removed when its download fails, and an upload after an hour or a restart.',
   ),
   'oci.socket': option.text(
     '',

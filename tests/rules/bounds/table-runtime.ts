@@ -366,10 +366,6 @@ export const runtime: Bounds = {
     'createFiles.removals': passing('one for each file: `files.size <= maxFiles`'),
     'openPartials.inUse': passing('201 layers for each of `limits.ts: onDevice: 64` pulls'),
     'openPartials.begin.own': passing('201 layers of one of `limits.ts: onDevice: 64` pulls'),
-    'files of openOwn': lasting(
-      'the size of the layer, down to the reserve of the disk: `disk.ts: createDiskGuard`',
-      '`dropOld`, after images.partialAge at the latest',
-    ),
   },
   'apps/runtime/src/services/images/registry-pulls.ts': {
     'openRegistryPulls.continued': passing('`limits.ts: onDevice: 64` interrupted pulls'),
@@ -404,9 +400,6 @@ export const runtime: Bounds = {
     'peek.start': passing('`start.length < startBytes`'),
     'readTar.working': passing('`limits.entries`; an entry is read when the one before is stored'),
   },
-  'apps/runtime/src/services/images/append.ts': {
-    'files of write': lasting('`upload.length - upload.bytes`', 'with its upload: see stored-uploads.ts'),
-  },
   'apps/runtime/src/services/images/downloads.ts': {
     'createDownloads.known': lasting('`maxListed`', '`known.delete`'),
   },
@@ -414,10 +407,14 @@ export const runtime: Bounds = {
     'createUses.inUse': passing(
       'one for each deployment and each part of an upload: `limits.ts: archives` and `uploads`',
     ),
-    'openStoredUploads.received': lasting(
+    'openStoredUploads.received': own('the map of `createReceived`'),
+    'createReceived.received': lasting(
       '`maxUploads` and `maxUsedUp`',
-      '`received.delete`, after `keptForMs` at the latest',
+      '`received.delete`, after images.partialAge at the latest',
     ),
+  },
+  'apps/runtime/src/services/images/upload-notes.ts': {
+    'openUploadNotes.read.files': own('the names in the folder, which only the runtime writes'),
   },
   'apps/runtime/src/services/images/uploads.ts': {
     'files of openUploads.begin': lasting('`stored.store`', 'it removes others: see stored-uploads.ts'),

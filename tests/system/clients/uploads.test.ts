@@ -1,6 +1,6 @@
 /** Archives over connections that break: the client library, the command line, and the tus client of others, unmodified. */
 import { execFile, execFileSync } from 'node:child_process'
-import { createReadStream, writeFileSync } from 'node:fs'
+import { createReadStream, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { functionImage } from '../../harness/archives.ts'
 import { type CuttingProxy, startCuttingProxy } from '../../harness/cutting-proxy.ts'
 import { needs } from '../../harness/installed.ts'
+import { testLimitMs } from '../../harness/limits.ts'
 import { root, temporaryFolder } from '../../harness/processes.ts'
 import { randomOf } from '../../harness/seed.ts'
 import { type Services, startServices } from '../../harness/services.ts'
@@ -42,6 +43,18 @@ function archiveOf(name: string, bytes: number): { path: string; size: number } 
 const connection = () => ({ url: `http://127.0.0.1:${proxy.port}`, edgeAccessToken: services.token })
 const remove = (id: string) => services.runtime().removeImage({ edgeAccessToken: services.token, id })
 
+/** Bytes of the one upload on the disk: what its newest note states, and the length of its file. */
+function storedBytes(): { readonly noted: number; readonly inFile: number } {
+  const uploads = join(services.stack.state, 'runtime/images/uploads')
+  const notes = readdirSync(uploads)
+    .filter((name) => /^[0-9a-f]{64}$/.test(name))
+    .map((name) => JSON.parse(readFileSync(join(uploads, name), 'utf8')))
+    .filter(({ deployed }) => deployed === null)
+    .toSorted((one, other) => other.bytes - one.bytes)
+  const [{ bytes, stored }] = notes
+  return { noted: bytes, inFile: statSync(join(uploads, stored)).size }
+}
+
 describe('an archive of more than 8 MB, over connections that break', () => {
   it('arrives with each of its bytes sent about once', async () => {
     const { path, size } = archiveOf('cut', 9 * megabyte)
@@ -58,17 +71,32 @@ describe('an archive of more than 8 MB, over connections that break', () => {
     await remove(image.id)
   })
 
-  it('continues when the runtime was killed, from the start', async () => {
-    const { path } = archiveOf('killed', 9 * megabyte)
-    proxy.cutAfter(4 * megabyte)
-    let isKilled = false
-    const image = await uploadImage(connection(), path, undefined, undefined, async () => {
-      if (isKilled) return
-      isKilled = true
-      proxy.pass()
-      await services.restart('SIGKILL')
-    })
-    expect(image).toMatchObject({ name: 'killed' })
+  it('continues at what is on the disk when the runtime is killed, ten times', async () => {
+    const { path, size } = archiveOf('killed', 15 * megabyte)
+    proxy.slowTo(3 * megabyte)
+    const uploading = uploadImage(connection(), path)
+    const durable = [0]
+    /** Bytes that were in the file and not written down when the runtime was killed. */
+    let lost = 0
+    for (let kill = 0; kill < 10; kill++) {
+      const isDue = () => {
+        const { noted, inFile } = storedBytes()
+        return noted > durable.at(-1)! && inFile - noted >= (kill % 3) * 200_000
+      }
+      await expect.poll(isDue, { timeout: testLimitMs }).toBe(true)
+      await services.stopRuntime('SIGKILL')
+      const { noted, inFile } = storedBytes()
+      durable.push(noted)
+      lost += inFile - noted
+      await services.restart()
+    }
+    const image = await uploading
+    const { bytes } = proxy.pass()
+    expect(image).toMatchObject({ name: 'killed', kind: 'function' })
+    const offsets = proxy.begins.flatMap((text) => /^PATCH[\s\S]*upload-offset: (\d+)/i.exec(text)?.[1] ?? [])
+    expect([...new Set(offsets.map(Number))]).toEqual(durable)
+    console.info(`${size} bytes, ${bytes} sent; ${lost} were not durable at ten kills`)
+    expect(bytes).toBeLessThan(1.05 * size + lost)
     await remove(image.id)
   })
 

@@ -50,8 +50,12 @@ export const deploy = command({
     expectFolder(folder, options)
     // Wrong options fail before anything is sent.
     readSpec({ ...options, name: options.name ?? 'x', image: 'x' })
-    const edgeAccessToken = await token()
-    const { image, name } = await uploadFolder(context, edgeAccessToken, folder)
+    let edgeAccessToken = await token()
+    const newToken = async () => {
+      edgeAccessToken = await token()
+      return edgeAccessToken
+    }
+    const { image, name } = await uploadFolder(context, { edgeAccessToken, newToken }, folder)
     const spec = readSpec({ ...options, name: options.name ?? name, image: image.id })
     const started = context.runtime.deployContainer({ edgeAccessToken, spec })
     const made = await spinning(context.terminal, `starting ${spec.name}`, started)

@@ -56,8 +56,13 @@ export interface Context {
   readonly runtimeConnection: RpcConnection
   /** Whether the runtime is reached over its Unix socket. */
   readonly isLocal: () => boolean
-  /** The connection to the runtime for streams. @throws UsageError when the user has not confirmed the address */
-  readonly streams: (edgeAccessToken: string) => Promise<StreamConnection>
+  /**
+   * The connection to the runtime for streams.
+   *
+   * @param newToken gets another token when this one is refused, such as after its expiry; absent: it ends then
+   * @throws UsageError when the user has not confirmed the address
+   */
+  readonly streams: (edgeAccessToken: string, newToken?: () => Promise<string>) => Promise<StreamConnection>
   /** The identity service that was named, else that of the runtime. */
   readonly identity: () => Promise<Identity>
   /** The identity service that issued a sign-in. */
@@ -130,10 +135,10 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
     runtime,
     runtimeConnection,
     isLocal: () => findRuntimeOnce().socketPath !== undefined,
-    async streams(edgeAccessToken) {
+    async streams(edgeAccessToken, newToken) {
       const address = findRuntimeOnce()
       if (address.unconfirmed) await confirm(address.unconfirmed)
-      return { ...streamsTo(address, edgeAccessToken, bound), network }
+      return streamsTo({ ...address, network }, { edgeAccessToken, newToken }, bound)
     },
     async identity() {
       const { url, unconfirmed } = await findService('identity')
@@ -163,16 +168,26 @@ const accountOver =
     })
 
 function streamsTo(
-  { url, socketPath }: Address,
-  edgeAccessToken: string,
+  { url, socketPath, network }: Address & Pick<StreamConnection, 'network'>,
+  { edgeAccessToken, newToken }: { edgeAccessToken: string; newToken: (() => Promise<string>) | undefined },
   bound: BoundToken,
 ): StreamConnection {
-  const prove = bound.prove()
+  let current = { edgeAccessToken, prove: bound.prove() }
   return {
-    ...{ url, edgeAccessToken },
+    ...{ url, network },
     ...(socketPath !== undefined && { socketPath }),
-    ...(prove && { prove }),
-  }
+    get edgeAccessToken() {
+      return current.edgeAccessToken
+    },
+    get prove() {
+      return current.prove
+    },
+    ...(newToken && {
+      async renew() {
+        current = { edgeAccessToken: await newToken(), prove: bound.prove() }
+      },
+    }),
+  } as StreamConnection
 }
 
 async function answers(fetch: Fetch, url: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 import type { TopicData } from '@selvedge/protocol'
+import { onOneLine } from '@selvedge/protocol/redaction'
 import type { Terminal } from './terminal.ts'
 
 type Pull = TopicData<'pulls'>[number]
@@ -6,6 +7,8 @@ type Pull = TopicData<'pulls'>[number]
 /** A bar on standard error where a person watches, nothing where a program does. */
 const width = 30
 const intervalMs = 100
+/** Waits of which a program gets a line. */
+const minNotedSeconds = 2
 
 export const sizeOf = (bytes: number): string =>
   bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
@@ -30,7 +33,7 @@ export function paceOf({ bytesPerSecond, interruptions = 0, waiting }: Pull): st
 export interface Progress {
   /** Shows bytes of a total; calls within a tenth of a second are left out. */
   show(done: number, total: number): void
-  /** Shows why nothing is sent for a time. */
+  /** Shows why nothing is sent for a time, and what it waits for; to a program only if the runtime did not answer at once. */
   wait(cause: Error, seconds: number): void
   end(): void
 }
@@ -45,7 +48,9 @@ export function createProgress(terminal: Terminal, label: string): Progress {
       terminal.redraw(`${label} ${progressBar(done, total)}`)
     },
     wait({ message }, seconds) {
-      if (terminal.isWatched) terminal.redraw(`${label} tries again in ${seconds} s: ${message}`)
+      const text = `${label} waits for the runtime and tries again in ${seconds} s: ${message}`
+      if (terminal.isWatched) terminal.redraw(text)
+      else if (seconds >= minNotedSeconds) terminal.note(onOneLine(text))
     },
     end: () => terminal.redraw(''),
   }

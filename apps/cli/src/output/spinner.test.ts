@@ -30,6 +30,27 @@ describe('work under way', () => {
     expect(written).toEqual([])
   })
 
+  it('shows what it waits for: to a person each time, to a program if the runtime does not answer at once', () => {
+    const cause = new Error('nothing answers\nat x')
+    const line = 'x waits for the runtime and tries again in'
+    for (const [isTTY, expected] of [
+      [
+        true,
+        [
+          '\rx waits for the runtime and tries again\u001b[K',
+          '\rx waits for the runtime and tries again\u001b[K',
+        ],
+      ],
+      [false, [`${line} 2 s: nothing answers at x\n`]],
+    ] as const) {
+      const { terminal, written } = screen(isTTY)
+      const progress = createProgress(terminal, 'x')
+      progress.wait(cause, 1)
+      progress.wait(cause, 2)
+      expect(written).toEqual(expected)
+    }
+  })
+
   it('stays on one line of the terminal, without control sequences of a foreign label', async () => {
     const { terminal, written } = screen(true)
     await spinning(terminal, `${'x'.repeat(500)}\n\u001b[2J`, Promise.resolve())

@@ -136,6 +136,99 @@ describe('an upload in parts', () => {
     expect(stored.equals(content)).toBe(true)
   })
 
+  it('continues when a runtime that was forgetful answers again', async () => {
+    let begins = 0
+    const connection = await listen(({ method }, response) => {
+      if (method === 'PATCH' && heard.length === 2) return response.destroy()
+      if (method === 'HEAD') return response.writeHead(404).end()
+      // It stops again before another upload begins.
+      if (method === 'POST' && ++begins === 2) return response.destroy()
+      return true
+    })
+    expect(await sendInParts(connection, file(), patient)).toBe('upload:2')
+    expect(heard).toEqual(['POST', 'PATCH 0', 'HEAD', 'POST', 'POST', 'PATCH 0'])
+    expect(waits).toEqual([500, 1000])
+  })
+
+  it('ends if a runtime that has it no more begins no other one', async () => {
+    const connection = await listen(({ method }, response) => {
+      if (method === 'POST' && heard.length === 1) return true
+      if (method === 'POST') return response.writeHead(507).end(error('storage_full', 'full'))
+      return method === 'HEAD' ? response.writeHead(404).end() : response.destroy()
+    })
+    await expect(sendInParts(connection, file(), patient)).rejects.toMatchObject({
+      ...{ reason: 'refused', message: 'the runtime has no upload any more, and begins no other one' },
+    })
+    expect(waits).toEqual([500])
+  })
+
+  it.each([429, 502, 503, 504])('waits while HEAD is answered with %i', async (status) => {
+    let heads = 0
+    const connection = await listen((request, response) => {
+      if (request.method === 'PATCH' && heard.length === 2) return void store(request, response, 1_000_000)
+      if (request.method === 'HEAD' && ++heads <= 3) return response.writeHead(status).end()
+      return true
+    })
+    expect(await sendInParts(connection, file(), patient)).toBe('upload:1')
+    expect(heard.slice(0, 6)).toEqual(['POST', 'PATCH 0', 'HEAD', 'HEAD', 'HEAD', 'HEAD'])
+    expect(waits).toEqual([500, 1000, 2000, 4000])
+    expect(stored.equals(content)).toBe(true)
+  })
+
+  describe('with a token that expires', () => {
+    /** A runtime that accepts the token for so many requests, and each next one for as many. */
+    async function expiring(requests: number, newToken: () => Promise<string>) {
+      let token = 'x'
+      const tokens: (string | undefined)[] = []
+      let left = requests
+      let accepted = 'Bearer x'
+      const connection = await listen((request, response) => {
+        const { authorization } = request.headers
+        tokens.push(authorization)
+        if (authorization !== accepted && authorization === `Bearer ${token}`) {
+          accepted = authorization
+          left = requests
+        }
+        if (authorization !== accepted || left-- <= 0)
+          return response.writeHead(401).end(error('token_expired', 'it has expired'))
+        if (request.method === 'PATCH') return void store(request, response, 1_000_000)
+        return true
+      })
+      return {
+        tokens,
+        connection: {
+          url: connection.url,
+          get edgeAccessToken() {
+            return token
+          },
+          async renew() {
+            token = await newToken()
+          },
+        },
+      }
+    }
+
+    it('continues with the next one, without a byte sent twice', async () => {
+      let at = 0
+      const { connection, tokens } = await expiring(2, async () => `next ${++at}`)
+      expect(await sendInParts(connection, file(), patient)).toBe('upload:1')
+      expect(stored.equals(content)).toBe(true)
+      expect(at).toBeGreaterThanOrEqual(2)
+      expect(new Set(tokens).size).toBe(at + 1)
+    })
+
+    it.each<[string, () => Promise<string>]>([
+      ['there is no other one', async () => 'x'],
+      ['it cannot be renewed', () => Promise.reject(new Error('no identity service'))],
+    ])('ends with the refusal if %s', async (_, newToken) => {
+      const { connection } = await expiring(1, newToken)
+      await expect(sendInParts(connection, file(), patient)).rejects.toMatchObject({
+        ...{ kind: 'rpc', reason: 'token_expired' },
+      })
+      expect(waits).toEqual([])
+    })
+  })
+
   it('waits longer each time, and gives up with the last cause', async () => {
     const connection = await listen(({ method }, response) =>
       method === 'PATCH' ? response.destroy() : true,

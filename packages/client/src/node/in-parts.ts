@@ -51,8 +51,8 @@ export async function sendInParts(
       await attempts.failed(cause)
       const found = await offsetOf(connection, path, attempts)
       if ((found ?? 0) < before && ++losses > maxLosses) throw cause
-      // The runtime has restarted, or an hour is over.
-      if (found === undefined) path = (await begin(connection, file)) ?? path
+      // It was removed, is too old, or was damaged on the disk of the device.
+      if (found === undefined) path = await beginAgain(connection, file, attempts)
       offset = found ?? 0
     }
     if (offset > before) attempts.succeeded()
@@ -75,6 +75,19 @@ export async function deployUpload(
       return (await readJson(
         await send(connection, 'POST', mcmPaths.images, headers, { body }),
       )) as ImageRecord
+    } catch (cause) {
+      await attempts.failed(cause)
+    }
+  }
+}
+
+/** @returns the path of a new upload @throws RpcFailure | ConnectionFailure if it is refused */
+async function beginAgain(connection: StreamConnection, file: SentFile, attempts: Attempts): Promise<string> {
+  for (;;) {
+    try {
+      const path = await begin(connection, file)
+      if (path !== undefined) return path
+      throw new ConnectionFailure('refused', 'the runtime has no upload any more, and begins no other one')
     } catch (cause) {
       await attempts.failed(cause)
     }
@@ -123,7 +136,8 @@ async function offsetOf(
       answer.on('error', () => undefined).destroy()
       if (answer.statusCode === 404) return undefined
       if (answer.statusCode === 200) return offsetIn(answer, Number.MAX_SAFE_INTEGER)
-      throw new ConnectionFailure('refused', `the runtime answered HTTP ${answer.statusCode}`)
+      const reason = passingStatuses.has(answer.statusCode ?? 0) ? 'bad_answer' : 'refused'
+      throw new ConnectionFailure(reason, `the runtime answered HTTP ${answer.statusCode}`)
     } catch (cause) {
       await attempts.failed(cause)
     }
@@ -158,6 +172,8 @@ function createAttempts({ wait, random, onWait }: Patience): Attempts {
 }
 
 const passing: ReadonlySet<string> = new Set(['not_running', 'timeout', 'bad_answer'])
+/** Of a runtime that is busy or stops, and of a proxy before one that starts. */
+const passingStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
 const passingRefusals: ReadonlySet<string> = new Set(['busy', 'conflict'])
 
 /** A connection that broke, a runtime that is busy, and bytes that another request had already brought. */

@@ -20,6 +20,8 @@ export interface StreamConnection {
   readonly socketPath?: string
   /** Edge access token with the scope `edge:mcm`. */
   readonly edgeAccessToken: string
+  /** Gets another token when this one is refused: `edgeAccessToken` and `prove` are those of the new one then. It may fail. */
+  readonly renew?: () => Promise<unknown>
   /** Proxy and authorities; absent: neither a proxy nor other authorities than those of Node. */
   readonly network?: Pick<Network, 'agentFor'>
   /** Signs a proof for one request, if the token is bound to a key: `EdgeAccess.headers` has it. @param url whole URL */
@@ -105,7 +107,27 @@ interface Sent {
   readonly timeoutMs?: number
 }
 
+/** Sends a request; once more if the token was refused and there is another one. @throws ConnectionFailure */
 export async function send(
+  connection: StreamConnection,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  sent: Sent,
+): Promise<IncomingMessage> {
+  const { edgeAccessToken } = connection
+  const answer = await sendOnce(connection, method, path, headers, sent)
+  if (answer.statusCode !== 401 || !connection.renew) return answer
+  const isRenewed = await connection.renew().then(
+    () => connection.edgeAccessToken !== edgeAccessToken,
+    () => false,
+  )
+  if (!isRenewed) return answer
+  answer.on('error', () => undefined).destroy()
+  return sendOnce(connection, method, path, headers, sent)
+}
+
+async function sendOnce(
   connection: StreamConnection,
   method: string,
   path: string,

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createIdentityClient, createRuntimeClient, type RuntimeClient } from '@selvedge/client'
-import type { AppPlan } from '@selvedge/protocol'
+import { type AppPlan, mcmPaths } from '@selvedge/protocol'
 import { type DocumentStore, openDocument, openStateFolder } from '@selvedge/service-kit/store'
 import { openLeaseRecord } from '../../../../apps/runtime/src/device/leases/lease-record.ts'
 import { openNodeKey } from '../../../../apps/runtime/src/device/node/node-key.ts'
@@ -19,6 +19,8 @@ import {
 import { type HeldPath, openHeldPaths } from '../../../../apps/runtime/src/services/deployments/held-paths.ts'
 import { keyOf } from '../../../../apps/runtime/src/services/deployments/ownership.ts'
 import { openBlobs } from '../../../../apps/runtime/src/services/images/blobs.ts'
+import { damages } from '../../../../apps/runtime/src/services/images/stored-upload.ts'
+import { openUploadNotes } from '../../../../apps/runtime/src/services/images/upload-notes.ts'
 import {
   type HandledTimes,
   openHandledTimes,
@@ -140,6 +142,18 @@ async function readImages(folder: string): Promise<PartView> {
   return { facts, alarms: [] }
 }
 
+/** Bytes of each upload, by its handle, if they are those that were sent. */
+async function readUploads(folder: string): Promise<PartView> {
+  const uploads = await openUploadNotes(join(folderOf(folder), 'images/uploads'), true).read(Date.now())
+  for (const each of uploads) await each.check()
+  const whole = uploads.filter(({ damage }) => damage === undefined)
+  // A cut within a removal leaves a note without its file.
+  const alarms = uploads.flatMap(({ damage = damages.missing }) =>
+    damage === damages.missing ? [] : [damage],
+  )
+  return { facts: Object.fromEntries(whole.map(({ handle, bytes }) => [handle, bytes])), alarms }
+}
+
 /** What is stored, by container and key. */
 async function readStored(folder: string): Promise<PartView> {
   const read = readDatabase(join(folderOf(folder), 'storage.db'), schema, true)
@@ -157,7 +171,8 @@ const parts: readonly Part[] = [
   { name: 'apps', owns: ownsFile('apps.'), read: readApps },
   { name: 'schedules', owns: ownsFile('schedules.'), read: readSchedules },
   { name: 'secrets', owns: ownsFile('secrets.', 'secrets-key.json'), read: readSecrets },
-  { name: 'images', owns: ownsFile('images/'), read: readImages },
+  { name: 'images', owns: ownsFile('images/sha256', 'images/incoming'), read: readImages },
+  { name: 'uploads', owns: ownsFile('images/uploads'), read: readUploads },
   { name: 'storage', owns: ownsFile('storage.db'), read: readStored },
 ]
 
@@ -171,6 +186,7 @@ const appsOf = (view: View) => view.apps as StoredApps
 const schedulesOf = (view: View) => view.schedules as HandledTimes
 const secretsOf = (view: View) => view.secrets as Readonly<Record<string, string | null>>
 const deployedOf = (view: View) => view.deployments as Deployments
+const uploadsOf = (view: View) => view.uploads as Readonly<Record<string, number>>
 
 /** Everything that the deployments refer to is there, whole. */
 function contradictions(view: View): string[] {
@@ -236,6 +252,7 @@ async function work(
     await move(bench, round * 10)
     await store(bench, round)
     await keepSecret(bench, round)
+    await upload(bench, round)
     if (round % 3 === 0) await deploy(bench, round)
     if (round === 2) await revoke(bench)
   }
@@ -245,6 +262,7 @@ async function work(
     'account',
     (view) => stateOf(view).value.accountId === '',
   )
+  await witness.acknowledged('its uploads may be removed', 'upload', () => true)
   await witness.acknowledged('its fix is removed', 'fix', (view) => stateOf(view).value.fix === null)
 }
 
@@ -377,6 +395,38 @@ async function keepSecret({ client, token, developer, witness }: Bench, round: n
     'secret',
     (view) => !Object.hasOwn(secretsOf(view), key),
   )
+}
+
+/** An archive in parts: each offset of an answer is on the disk. */
+async function upload({ url, token, witness }: Bench, round: number): Promise<void> {
+  const content = `bytes of round ${round} `.repeat(200)
+  const ask = async (method: string, path: string, headers: Record<string, string>, body?: string) => {
+    const all = { 'Tus-Resumable': '1.0.0', Authorization: `Bearer ${token}`, ...headers }
+    const signal = AbortSignal.timeout(stepLimitMs)
+    const init = { method, headers: all, signal, redirect: 'error' as const }
+    const answer = await witness.fetch(url + path, { ...init, ...(body !== undefined && { body }) })
+    // A disk that fails some syncs is no reason to stop.
+    if (answer.status >= 300 && answer.status < 500)
+      throw new Error(`${method} was answered with ${answer.status}: ${await answer.text()}`)
+    return answer
+  }
+  let path: string | null = null
+  while (path === null)
+    path = (await ask('POST', mcmPaths.uploads, { 'Upload-Length': `${content.length}` })).headers.get(
+      'location',
+    )
+  const place = path
+  const handle = `upload:${place.split('/').at(-1)}`
+  const isThere = (bytes: number) => (view: View) => (uploadsOf(view)[handle] ?? -1) >= bytes
+  await witness.acknowledged(`an upload of round ${round}`, 'upload', isThere(0))
+  for (let offset = 0; offset < content.length; ) {
+    const type = 'application/offset+octet-stream'
+    const headers = { 'Content-Type': type, 'Upload-Offset': `${offset}` }
+    await ask('PATCH', place, headers, content.slice(offset, offset + 2000))
+    // After a sync that failed, it is what was there before.
+    offset = Number((await ask('HEAD', place, {})).headers.get('upload-offset'))
+    await witness.acknowledged(`${offset} bytes of round ${round}`, 'upload', isThere(offset))
+  }
 }
 
 /** What a function stores is safe when its answer is there. */

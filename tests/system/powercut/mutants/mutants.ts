@@ -171,4 +171,16 @@ export const mutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'the offset of an upload is stored before its bytes are synced',
+    app: 'runtime',
+    shows: /^(lost: \d+ bytes of round|false alarm: its file)/,
+    edits: [
+      {
+        file: 'apps/runtime/src/services/images/append.ts',
+        from: 'await handle.datasync()',
+        to: '',
+      },
+    ],
+  },
 ]

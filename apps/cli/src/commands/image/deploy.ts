@@ -27,11 +27,13 @@ export const imageDeploy = command({
   ],
   run: async (context, { args: [source = ''], options }) => {
     const kind = readSource(source)
-    const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
+    const newToken = () => accessTokenOf(context, options, 'openid edge:mcm')
+    const edgeAccessToken = await newToken()
     const name = typeof options.name === 'string' && options.name !== '' ? options.name : undefined
     if (kind === 'reference')
       return pullImage(context, edgeAccessToken, source, { name, now: options.now === true })
-    if (kind === 'archive') return uploadArchive(context, edgeAccessToken, source, name)
-    return (await uploadFolder(context, edgeAccessToken, source, name)).image
+    const tokens = { edgeAccessToken, newToken }
+    if (kind === 'archive') return uploadArchive(context, tokens, source, name)
+    return (await uploadFolder(context, tokens, source, name)).image
   },
 })

@@ -7,14 +7,20 @@ import type { Context } from '../../context/context.ts'
 import { UsageError } from '../../failure.ts'
 import { createProgress } from '../../output/progress.ts'
 
+/** The token to send with, and how to get the next one when it expires within a long upload. */
+export interface UploadTokens {
+  readonly edgeAccessToken: string
+  readonly newToken: () => Promise<string>
+}
+
 /** @throws UsageError | RpcFailure | ConnectionFailure */
 export async function uploadArchive(
   context: Context,
-  edgeAccessToken: string,
+  { edgeAccessToken, newToken }: UploadTokens,
   path: string,
   name?: string,
 ): Promise<ImageRecord> {
-  const streams = await context.streams(edgeAccessToken)
+  const streams = await context.streams(edgeAccessToken, newToken)
   const progress = createProgress(context.terminal, 'sending')
   return uploadImage(streams, path, progress.show, name, progress.wait).finally(progress.end)
 }
@@ -27,13 +33,13 @@ export async function uploadArchive(
  */
 export async function uploadFolder(
   context: Context,
-  edgeAccessToken: string,
+  tokens: UploadTokens,
   folder: string,
   name?: string,
 ): Promise<{ readonly image: ImageRecord; readonly name: string }> {
   const built = await buildFolder(folder, context.terminal)
   try {
-    return { image: await uploadArchive(context, edgeAccessToken, built.path, name), name: built.name }
+    return { image: await uploadArchive(context, tokens, built.path, name), name: built.name }
   } finally {
     built.remove()
   }

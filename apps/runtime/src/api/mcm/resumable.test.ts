@@ -27,7 +27,7 @@ beforeEach(async () => {
     clock,
   )
   const ofImages = {
-    ...uploads,
+    ...{ ...uploads, maxSize: 123_456 },
     begin: (...args: Parameters<Uploads['begin']>) => {
       begun.push(args.slice(1))
       return uploads.begin(...args)
@@ -65,6 +65,16 @@ const begin = async (length: string, headers: Record<string, string> = {}) =>
 const reasonOf = async (answer: Response) => ((await answer.json()) as { error: { message: string } }).error
 
 describe('an upload by tus', () => {
+  it('is described by OPTIONS, to those who may upload', async () => {
+    const answer = await ask(mcmPaths.uploads, 'OPTIONS')
+    const named = ['tus-resumable', 'tus-version', 'tus-extension', 'tus-max-size']
+    expect([answer.status, ...named.map((name) => answer.headers.get(name))]).toEqual([
+      ...[204, '1.0.0', '1.0.0', 'creation,expiration,termination', '123456'],
+    ])
+    const url = `http://127.0.0.1:${port()}${mcmPaths.uploads}`
+    expect((await fetch(url, { method: 'OPTIONS' })).status).toBe(401)
+  })
+
   it('is created, sent, read and removed', async () => {
     const created = await begin('6')
     const place = created.headers.get('location')!

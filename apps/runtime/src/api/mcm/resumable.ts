@@ -35,6 +35,19 @@ export async function beginUpload(
 export function resumableRoutes(images: Images): Routes['table'] {
   const path = `${mcmPaths.uploads}/{id}`
   return {
+    [`OPTIONS ${mcmPaths.uploads}`]: {
+      as: methods.deployImage,
+      handle: async ({ response }) => {
+        response.writeHead(204, {
+          'Tus-Resumable': version,
+          'Tus-Version': version,
+          'Tus-Extension': 'creation,expiration,termination',
+          'Tus-Max-Size': images.uploads.maxSize,
+        })
+        response.end()
+        return undefined
+      },
+    },
     [`GET ${path}`]: {
       as: methods.deployImage,
       handle: async ({ owner, id, request, response }) => {

@@ -54,6 +54,8 @@ export interface Images {
   upload(owner: Owner, content: AsyncIterable<Uint8Array>, length?: number): Promise<UploadReceipt>
   /** Archives that arrive in parts, for a `deploy` of their handle. */
   readonly uploads: Pick<Uploads, 'stateOf' | 'remove'> & {
+    /** Maximum bytes of one. */
+    readonly maxSize: number
     /** @param length bytes. @throws RpcError `invalid_image`, `storage_full` */
     begin(owner: Owner, length: number, file?: string): ReturnType<Uploads['begin']>
     /** @param end ends the content, because another request continues the upload. @throws RpcError */
@@ -80,7 +82,10 @@ export interface ImageParts extends StoredImagesParts {
   readonly allowance?: Allowance
   /** Milliseconds for a download. */
   readonly pullMs?: number
-  /** Milliseconds for which layers stay of which a part has arrived; 0: they are removed when their pull fails. */
+  /**
+   * Milliseconds for which uploads and layers stay of which a part has arrived, also across a start. 0: layers are removed when their pull fails,
+   * and uploads after an hour.
+   */
   readonly partialMs?: number
   /** Called when a download from a registry begins, continues or ends. */
   readonly onPull: () => void
@@ -92,12 +97,14 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const turns = createTurns(Number.POSITIVE_INFINITY)
   const exclusively = <T>(work: () => Promise<T>): Promise<T> => turns.take('the images', work)
   const stored = createStoredImages(parts, exclusively)
-  const uploads = await openUploads(join(folder, 'uploads'), blobs, clock)
   const removals = createOwnerShare(shares.removals)
   const pulls = createPulls(parts.onPull, undefined, parts.pullMs)
   const downloads = createDownloads()
   const { partialMs = 0 } = parts
   const partials = await openPartials(join(folder, 'partial'), partialMs, clock)
+  const uploads = await openUploads(join(folder, 'uploads'), blobs, clock, partialMs)
+  // The account may have left right before the last stop.
+  await uploads.keepOnly(parts.accountId())
   // Where the document was damaged, what it knew may come back from a backup.
   if (store.notices.length === 0) await blobs.keepOnly(blobsOf(store.value))
 
@@ -136,12 +143,10 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     async deploy(owner, source, how = {}) {
       if (source.startsWith('upload:')) {
         const usual = source.slice(7, 19)
-        const image = await uploads.use(owner, source, how.name, (path, file = usual) =>
+        const id = await uploads.use(owner, source, how.name, (path, file = usual) =>
           deployer.fromFile(owner, path, { given: how.name, file }),
         )
-        // An answer that was lost is given again, but not for an image that was removed meanwhile.
-        if (store.value.images[askedKey(owner, image.id)]) return image
-        throw new RpcError('not_found', `image ${image.id} was removed after its upload was deployed`)
+        return imageOfUpload(store, owner, id)
       }
       if (isAbsolute(source)) return deployer.fromFile(owner, source, { given: how.name, file: source })
       return registryPulls.pull(owner, source, how)
@@ -167,12 +172,21 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   }
 }
 
+/** An answer that was lost is given again, but not for an image that was removed meanwhile. @throws RpcError `not_found` */
+function imageOfUpload({ value }: DeploymentStore, owner: Owner, id: string): ImageRecord {
+  const key = askedKey(owner, id)
+  const image = value.images[key]
+  if (image) return recordOf(value, key, image)
+  throw new RpcError('not_found', `image ${id} was removed after its upload was deployed`)
+}
+
 /** Uploads in parts, as far as there is room. */
 const inParts = (
   uploads: Uploads,
   maxSize: number,
   guardFor: (owner: Owner) => DiskGuard,
 ): Images['uploads'] => ({
+  maxSize,
   stateOf: uploads.stateOf,
   remove: uploads.remove,
   async begin(owner, length, file) {

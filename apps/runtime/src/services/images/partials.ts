@@ -4,9 +4,9 @@
  *
  * What is found on the disk is not trusted. A name that is no regular file of this user is removed; the content is hashed again, as a whole.
  */
-import { createHash, type Hash, hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, lstat, open, rm } from 'node:fs/promises'
+import { type FileHandle, lstat, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
@@ -15,12 +15,11 @@ import { keyOf, type Owner } from '../deployments/ownership.ts'
 import type { Draft } from './blobs.ts'
 import type { Unused } from './evictable.ts'
 import { createLateFolder } from './late-folder.ts'
+import { hashStart, isOwnFile, openOwnFile } from './own-file.ts'
 
 /** Files on the device; a pull has 201 at most. */
 const maxFiles = 1000
 const sweepIntervalMs = 3_600_000
-/** Bytes that are read at once. */
-const readBytes = 256 * 1024
 
 interface Blob {
   readonly digest: string
@@ -178,10 +177,6 @@ export async function openPartials(
   }
 }
 
-/** No link, folder or pipe, and no file that another user has or that has another name. */
-const isOwnFile = (found: { isFile(): boolean; uid: number; nlink: number }): boolean =>
-  found.isFile() && found.uid === (process.geteuid?.() ?? found.uid) && found.nlink === 1
-
 /** Continues a file; if its content turns out to be wrong, it is downloaded once more from its start. @throws RpcError */
 async function completeFile(
   path: string,
@@ -213,16 +208,13 @@ async function completeFile(
 
 /** Opens a file, or makes it. What another user or a link left under its name is removed. @throws NodeJS.ErrnoException */
 async function openOwn(path: string): Promise<FileHandle> {
-  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants
+  const { O_APPEND, O_CREAT } = constants
   for (let attempts = 0; ; attempts++) {
-    const handle = await open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o600).catch(
-      (cause) => {
-        if (attempts > 0) throw cause
-        return undefined
-      },
-    )
-    if (handle && isOwnFile(await handle.stat())) return handle
-    await handle?.close()
+    const handle = await openOwnFile(path, O_CREAT | O_APPEND).catch((cause) => {
+      if (attempts > 0) throw cause
+      return undefined
+    })
+    if (handle) return handle
     if (attempts > 0) throw new Error(`${path} is not a file of this user`)
     await rm(path, { recursive: true, force: true })
   }
@@ -246,15 +238,4 @@ async function appendRest(
     }
   }
   return `sha256:${digest.digest('hex')}`
-}
-
-async function hashStart(handle: FileHandle, bytes: number, digest: Hash): Promise<void> {
-  const buffer = Buffer.alloc(readBytes)
-  for (let at = 0; at < bytes; ) {
-    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, bytes - at), at)
-    // Another process cut it short.
-    if (bytesRead === 0) return
-    digest.update(buffer.subarray(0, bytesRead))
-    at += bytesRead
-  }
 }
