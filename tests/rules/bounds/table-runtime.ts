@@ -198,14 +198,14 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/services/engines/oci/users.ts': {
     'createUsersOf.reserved': lasting(
-      'one for each OCI container that starts: `reserved.add(chosen)`',
+      'one for each OCI container that starts: `reserved.add(entry)`',
       '`release` when it has started or failed',
     ),
   },
   'apps/runtime/src/services/engines/oci/oci-container.ts': {
     'engine /containers/create': lasting('one for each OCI container', '`removeContainer`'),
     'engine /volumes/create': lasting(
-      'the volumes that MCM.VOLUMES names: `volumesOf`; their sizes have no limit. Those of the image: 16, limited by MCM.ROOT_MB',
+      'the volumes that MCM.VOLUMES and MCM.APP_VOLUMES name: `volumesOf`; their sizes have no limit. Those of the image: 16, limited by MCM.ROOT_MB',
       '`oci-engine.ts: removeData` when the container is removed',
     ),
   },

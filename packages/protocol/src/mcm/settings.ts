@@ -7,7 +7,7 @@ import { expectedCron, expectedTimeZone, readCron, readTimeZone } from './cron.t
 import { readOutbound } from './outbound.ts'
 import { type PortMapping, readPortMappings } from './ports.ts'
 import { readConfigs } from './settings/configs.ts'
-import { isFolder, readDevices, readMemoryFolders, readMounts } from './settings/files.ts'
+import { isFolder, readAppVolumes, readDevices, readMemoryFolders, readMounts } from './settings/files.ts'
 import { choice, flag, number, orEngine, orImage, type Setting, setting } from './settings/form.ts'
 import { listOf, readTexts, texts } from './settings/lists.ts'
 import {
@@ -32,7 +32,9 @@ export {
   isDevicePath,
   isReservedFolder,
   runtimeFiles,
+  type UsedAppVolume,
   type UsedMount,
+  usedAppVolumes,
   usedMounts,
   usedVolumes,
 } from './settings/files.ts'
@@ -236,6 +238,12 @@ export const containerSettings = {
     'name:/path pairs, each with an optional ":ro", separated by commas',
     [],
     (text) => listOf(volumePattern, text),
+  ),
+  'MCM.APP_VOLUMES': setting<readonly string[]>(
+    'Volumes of an app that one of its members shares with others, such as `shop/data:/var/lib/data`; with `:ro` it cannot write them. All members that share have the same user IDs. The volumes belong to the app: they stay when it is redeployed, and are removed with it. `deployApp` sets it from the plan; it is not possible for single containers.',
+    'app/name:/path, each with an optional ":ro", separated by commas; at most 64 of one app, each name and each path once',
+    [],
+    readAppVolumes,
   ),
   'MCM.SECRETS': setting<readonly string[]>(
     'Secrets of the project that the service gets, such as `db-password, tls-key:/run/secrets/key.pem`: an OCI container as files in memory in `/run/secrets`, which every user in it can read; a function by `context.secrets.get(name)`. A service with a secret that is not set waits for it. Their values are hidden in its log.',

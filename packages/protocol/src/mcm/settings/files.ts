@@ -8,10 +8,15 @@ export const isFolder = (path: string): boolean =>
 /** Files that the runtime gives each container. */
 export const runtimeFiles = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf', '/run/.containerenv'] as const
 
+/** Folders of the kernel, and folders and files that the runtime gives each container. */
+export const reservedPaths: readonly string[] = [
+  ...['/proc', '/sys', '/dev', '/run/selvedge', '/run/secrets'],
+  ...runtimeFiles,
+]
+
 /** Folders of the kernel and of the runtime, which nothing of a container replaces. */
 export const isReservedFolder = (path: string): boolean =>
-  /^\/(?:proc|sys|dev|run\/(?:selvedge|secrets))(?:\/|$)/.test(path) ||
-  runtimeFiles.some((each) => path === each || path.startsWith(`${each}/`))
+  reservedPaths.some((each) => path === each || path.startsWith(`${each}/`))
 
 /** A volume of a container. */
 interface UsedVolume {
@@ -27,6 +32,34 @@ export const usedVolumes = (texts: readonly string[]): UsedVolume[] =>
     const [name = '', target = '', option] = text.split(':')
     return { name, target, isReadOnly: option === 'ro' }
   })
+
+/** A volume of an app, which its members share. */
+export interface UsedAppVolume extends UsedVolume {
+  /** Name of the app. */
+  readonly app: string
+}
+
+/** The volumes of the setting `MCM.APP_VOLUMES`, in its order. */
+export const usedAppVolumes = (texts: readonly string[]): UsedAppVolume[] =>
+  texts.map((text) => {
+    const app = text.slice(0, text.indexOf('/'))
+    return { app, ...usedVolumes([text.slice(app.length + 1)])[0]! }
+  })
+
+const appVolumePattern = /^[a-z0-9](?:[a-z0-9-]{0,28}[a-z0-9])?\/[a-z0-9][a-z0-9_-]{0,31}:\/[^:]+(?::ro)?$/
+const maxAppVolumes = 64
+
+export function readAppVolumes(text: string): readonly string[] | undefined {
+  const volumes = listOf(appVolumePattern, text)
+  if (!volumes || volumes.length > maxAppVolumes) return undefined
+  const used = usedAppVolumes(volumes)
+  const isSound = used.every(
+    ({ app, target }) => app === used[0]!.app && isFolder(target) && !isReservedFolder(target),
+  )
+  const areOnce =
+    withoutRepeats(used.map(({ name }) => name)) && withoutRepeats(used.map(({ target }) => target))
+  return isSound && areOnce ? volumes : undefined
+}
 
 /** A device node, also by one of the names that survive replugging, such as those in `/dev/serial/by-id`. */
 export const isDevicePath = (path: string): boolean =>
