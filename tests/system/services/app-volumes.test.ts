@@ -94,7 +94,7 @@ describe('volumes that members of an app share', needs(...podmanNeeds, 'busybox'
     const hostile = [
       'ln -s / /files/root',
       'ln -s /mine /files/mine',
-      'cp /bin/busybox /files/su && chmod 4755 /files/su',
+      'cp /bin/busybox /files/busybox && chmod 4755 /files/busybox',
       'echo secret >/tmp/secret && ln -s /tmp/secret /files/secret',
     ]
     for (const each of hostile) inside('pair-writer', each)
@@ -104,7 +104,7 @@ describe('volumes that members of an app share', needs(...podmanNeeds, 'busybox'
     expect(inside('pair-reader', 'cat /srv/secret')).toContain('No such file')
     inside('pair-writer', 'touch /only-here')
     expect(inside('pair-reader', 'ls /srv/root/only-here')).toContain('No such file')
-    expect(inside('pair-reader', '/srv/su id -u', '33')).toBe('33')
+    expect(inside('pair-reader', '/srv/busybox id -u', '33')).toBe('33')
     expect(inside('pair-writer', 'mknod /files/disk b 8 0')).toContain('not permitted')
     // Processes of the others are not there, though they have the same user.
     expect(inside('pair-writer', 'ls -d /proc/[0-9]* | wc -l')).toMatch(/^[2-9]$/)

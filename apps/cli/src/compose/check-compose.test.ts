@@ -93,7 +93,7 @@ describe('settings', () => {
       'volumes: ["/var/run/docker.sock:/x"]',
       '4:15 services.web.volumes[0]: "/var/run/docker.sock" would give',
     ],
-    ['volumes: ["./data:/x"]', '4:15 services.web.volumes[0]: "./data" is a folder of this machine'],
+    ['volumes: ["./data:/x"]', '4:15 services.web.volumes[0]: There is no "./data" here'],
     ['volumes: ["~/data:/x"]', '4:15 services.web.volumes[0]: "~/data" is in a home folder'],
     ['volumes: ["data:/x"]', '4:15 services.web.volumes[0]: The file has no volume "data".'],
     ['volumes: ["/a:/x", "/b:/x"]', '4:24 services.web.volumes[1]: Two mounts have the path "/x".'],

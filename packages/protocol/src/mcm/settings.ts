@@ -6,7 +6,7 @@ import { RpcError } from '../errors/rpc-error.ts'
 import { expectedCron, expectedTimeZone, readCron, readTimeZone } from './cron.ts'
 import { readOutbound } from './outbound.ts'
 import { type PortMapping, readPortMappings } from './ports.ts'
-import { readConfigs } from './settings/configs.ts'
+import { readConfigFolders, readConfigs } from './settings/configs.ts'
 import { isFolder, readAppVolumes, readDevices, readMemoryFolders, readMounts } from './settings/files.ts'
 import { choice, flag, number, orEngine, orImage, type Setting, setting } from './settings/form.ts'
 import { listOf, readTexts, texts } from './settings/lists.ts'
@@ -23,6 +23,7 @@ import { readSecrets } from './settings/secrets.ts'
 export {
   configModePattern,
   configText,
+  isInFolder,
   maxConfigId,
   type UsedConfig,
   usedConfigs,
@@ -259,9 +260,15 @@ export const containerSettings = {
   ),
   'MCM.CONFIGS': setting<readonly string[]>(
     'Files of an app that one of its members gets, read-only: the SHA-256 of the content, the path in the OCI container, permissions, user and group. `deployApp` sets it from the plan; it is not possible for single containers.',
-    'digest:/path:mode:uid:gid, separated by commas; at most 32, each path once',
+    'digest:/path:mode:uid:gid, separated by commas; at most 64, each path once',
     [],
     readConfigs,
+  ),
+  'MCM.CONFIG_FOLDERS': setting<readonly string[]>(
+    'Folders of an OCI container that have the files of `MCM.CONFIGS` below them and nothing else, read-only, in place of those of its image. `deployApp` sets it from the plan; it is not possible for single containers.',
+    'paths, separated by commas; at most 16, not in each other',
+    [],
+    readConfigFolders,
   ),
   'MCM.DEVICES': setting<readonly string[]>(
     'Devices that an OCI container gets, such as `/dev/ttyUSB0, /dev/serial/by-id/usb-gps`, under the same paths; `gpu` means the graphics processors in `/dev/dri`. The configuration of the device must allow each with `services.devices`. The runtime has to run as root, with Podman.',

@@ -1,5 +1,6 @@
 /** Keys about files of a service: volumes, folders of the device, memory, devices. */
-import { isDevicePath } from '@selvedge/protocol'
+import { basename } from 'node:path'
+import { appPlanLimits, isDevicePath } from '@selvedge/protocol'
 import {
   type At,
   bytesOf,
@@ -12,6 +13,7 @@ import {
   textOf,
   textsOf,
 } from '../at.ts'
+import { FileRefusal, type FolderFiles } from '../folder-files.ts'
 import { shown } from '../report.ts'
 import type { Tree } from '../tree.ts'
 import { addConfig, targetPattern } from './data.ts'
@@ -133,9 +135,10 @@ function readVolumes(draft: Draft, at: At, scope: Scope): void {
   }
 }
 
-const isUsed = ({ volumes, configs, mounts }: Draft, target: string): boolean =>
+const isUsed = ({ volumes, configs, configFolders, mounts }: Draft, target: string): boolean =>
   volumes.some((each) => each.target === target) ||
   configs.some((each) => each.target === target) ||
+  configFolders.some((each) => each.target === target) ||
   mounts.some(({ text }) => text.split(':')[1] === target)
 
 function addMount(draft: Draft, mount: Mount, scope: Scope): void {
@@ -158,7 +161,66 @@ function addMemory(draft: Draft, at: At, target: string, bytes: number | undefin
   draft.tmpfs.push({ text: mib === undefined ? target : `${target}:${mib}`, at })
 }
 
-/** A folder of the device, or a file beside the Compose file, which the app gets a copy of. */
+/** What to write in place of a folder that the service writes to. */
+function namedVolume(source: string, target: string): string {
+  const name =
+    basename(source)
+      .replace(/[^A-Za-z0-9_.-]+/g, '-')
+      .replace(/^[^A-Za-z0-9]+/, '') || 'data'
+  return `For data of the service, write a named volume, "${name}:${target}", and "${name}:" below "volumes" of the file.`
+}
+
+/** The app gets a copy of all files in a folder; in the container, the folder has nothing else. */
+function addFolder(
+  draft: Draft,
+  {
+    at,
+    source,
+    target,
+    isReadOnly,
+  }: Pick<Mount, 'at' | 'target' | 'isReadOnly'> & { readonly source: string },
+  { files, addFile }: Scope,
+): void {
+  const found = listOf(at, source, files)
+  if (!found) return
+  const { files: names, bytes } = found
+  const { configs: maxFiles, allConfigBytes: maxBytes } = appPlanLimits
+  if (names.length === 0)
+    return void problem(at, `The folder ${shown(source)} is empty. ${namedVolume(source, target)}`)
+  if (names.length > maxFiles || bytes > maxBytes)
+    return void problem(
+      at,
+      `The folder ${shown(source)} has ${names.length} files with ${bytes} bytes, and an app gets copies of at most ${maxFiles} with ${maxBytes}. ${namedVolume(source, target)} Put other files into the image.`,
+    )
+  for (const name of names) {
+    const file = addFile(at, `${source}/${name}`)
+    if (!file) return
+    addConfig(draft, file.name, `${target}/${name}`, at, {
+      mode: file.isProgram ? '0555' : '0444',
+      uid: 0,
+      gid: 0,
+    })
+  }
+  draft.configFolders.push({ target, at })
+  const copy = `The app has a copy of the folder, with ${names.length === 1 ? '1 file' : `${names.length} files`}, as it is when the app is deployed.`
+  note(
+    at,
+    isReadOnly
+      ? copy
+      : `${copy} The service cannot change it: use a named volume for data that the service writes.`,
+  )
+}
+
+function listOf(at: At, source: string, files: FolderFiles): ReturnType<FolderFiles['list']> | undefined {
+  try {
+    return files.list(source, at.tree.place.folder)
+  } catch (cause) {
+    if (cause instanceof FileRefusal) return problem(at, `${shown(source)}: ${cause.message}`)
+    throw cause
+  }
+}
+
+/** A folder of the device, or a file or folder beside the Compose file, which the app gets a copy of. */
 function addBind(draft: Draft, { at, source = '', target, isReadOnly }: Mount, scope: Scope): void {
   if (engineSocket.test(source))
     return void problem(
@@ -175,10 +237,11 @@ function addBind(draft: Draft, { at, source = '', target, isReadOnly }: Mount, s
       `${shown(source)} is in a home folder of this machine. Use a named volume, or the path of a folder of the device.`,
     )
   const kind = scope.files.kindOf(source, at.tree.place.folder)
-  if (kind === 'folder' || kind === 'missing')
+  if (kind === 'folder') return void addFolder(draft, { at, source, target, isReadOnly }, scope)
+  if (kind === 'missing')
     return void problem(
       at,
-      `${shown(source)} is a folder of this machine, which the device does not have. Use a named volume for data of the service, "configs" for single files, or an absolute path for a folder of the device.`,
+      `There is no ${shown(source)} here, and the device has no folder of this machine. ${namedVolume(source, target)}`,
     )
   const file = scope.addFile(at, source)
   if (!file) return
@@ -239,7 +302,7 @@ function longDevice(at: At): string | undefined {
 
 export const storageKeys: Keys = {
   volumes: used(
-    'volumes of the app; absolute paths: `MCM.MOUNTS`, if the device allows them; files beside the Compose file: copies of them',
+    'volumes of the app; absolute paths: `MCM.MOUNTS`, if the device allows them; files and folders beside the Compose file: copies of them',
     readVolumes,
   ),
   tmpfs: used('`MCM.TMPFS`', readTmpfs),

@@ -163,8 +163,43 @@ describe('a plan is refused', () => {
     ],
     [
       'more files than a container has',
-      withFiles({ configs: Array.from({ length: 33 }, (_, at) => file(`/x${at}`)) }),
+      withFiles({ configs: Array.from({ length: 65 }, (_, at) => file(`/x${at}`)) }),
       'plan.services[0]: its parts give MCM.CONFIGS',
+    ],
+    ...(
+      [
+        ['a volume in a folder of files', { volumes: [{ volume: null, target: '/f/v', isReadOnly: false }] }],
+        [
+          'a folder of files in place of a volume',
+          { volumes: [{ volume: null, target: '/f', isReadOnly: false }] },
+        ],
+        ['memory in a folder of files', { env: { 'MCM.TMPFS': '/f/m:8' } }],
+        ['a folder of the device in a folder of files', { env: { 'MCM.MOUNTS': '/srv:/f/m' } }],
+      ] as const
+    ).map(([what, more]): [string, AppPlan, string] => [
+      what,
+      withFiles({ configs: [file('/f/x')], configFolders: ['/f'], ...(more as Partial<AppService>) }),
+      'plan.services[0].configFolders[0]: web: "/f',
+    ]),
+    ...['/proc', '/etc', '/run', '/run/secrets'].map((folder): [string, AppPlan, string] => [
+      `the folder ${folder} with nothing but files`,
+      withFiles({ configs: [file(`${folder}/x`)], configFolders: [folder] }),
+      'plan.services[0]',
+    ]),
+    [
+      'a folder without a file',
+      withFiles({ configs: [file('/fx')], configFolders: ['/f'] }),
+      'plan.services[0].configFolders[0]: web: no file is in the folder "/f"',
+    ],
+    [
+      'folders in each other',
+      withFiles({ configs: [file('/f/g/x')], configFolders: ['/f', '/f/g'] }),
+      'plan.services[0]: its parts give MCM.CONFIG_FOLDERS',
+    ],
+    [
+      'a folder of files as a setting',
+      one({ env: { 'MCM.CONFIG_FOLDERS': '/f' } }),
+      'plan.services[0].env["MCM.CONFIG_FOLDERS"]: ',
     ],
     ['files as a setting', one({ env: { 'MCM.CONFIGS': '' } }), 'plan.services[0].env["MCM.CONFIGS"]: '],
     [
@@ -419,6 +454,11 @@ it('a member has files by the digests of their contents', () => {
   const wanted = withFiles({ configs: [{ ...file('/etc/x'), mode: '0640', uid: 101, gid: 7 }] }, 'text')
   const digest = hash('sha256', 'text', 'hex')
   expect(readMembers(wanted)[0]!.spec.env).toMatchObject({ 'MCM.CONFIGS': `${digest}:/etc/x:0640:101:7` })
+})
+
+it('a member has folders with nothing but files', () => {
+  const wanted = withFiles({ configs: [file('/f/x'), file('/f/g/y')], configFolders: ['/f'] })
+  expect(readMembers(wanted)[0]!.spec.env).toMatchObject({ 'MCM.CONFIG_FOLDERS': '/f' })
 })
 
 it('a dependency that is not required may be missing', () => {

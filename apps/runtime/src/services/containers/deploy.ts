@@ -190,6 +190,7 @@ export function createDeploy(parts: ChangeParts, steps: DeploySteps): Deploys {
 /** Settings that only a member of an app has, and what to do instead. */
 const ofApps = {
   'MCM.CONFIGS': 'Deploy a Compose file with "configs", or put the files into the image.',
+  'MCM.CONFIG_FOLDERS': 'Deploy a Compose file with a folder in "volumes", or put the files into the image.',
   'MCM.APP_VOLUMES': 'Deploy a Compose file with services that share a volume, or use MCM.VOLUMES.',
 } as const
 

@@ -5,7 +5,7 @@
  */
 import { appContainerName } from '../app-secrets.ts'
 import type { AppPlan, AppService } from '../plan.ts'
-import { configsOf } from './configs.ts'
+import { checkFolders, configsOf } from './configs.ts'
 import { checkEnv, joined, settingsOf } from './env.ts'
 import { checkNetworks, checkTaken } from './networks.ts'
 import { checkOnce, checkOrder, isOnce, onceSettings, retriesOf } from './once.ts'
@@ -64,8 +64,10 @@ function readMember(context: PlanContext, service: AppService, path: AppProblem[
     ...joined(context, path, 'MCM.APP_VOLUMES', volumes.shared),
     ...joined(context, path, 'MCM.SECRETS', secretsOf(context, service, path)),
     ...joined(context, path, 'MCM.CONFIGS', configsOf(context, service, path)),
+    ...joined(context, path, 'MCM.CONFIG_FOLDERS', service.configFolders ?? []),
     ...settingsOf(service),
   }
+  checkFolders(context, service, path)
   checkTaken(context, service, path)
   const named = service.volumes.flatMap(({ volume }) => (volume === null ? [] : [volume]))
   return {

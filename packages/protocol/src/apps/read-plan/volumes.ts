@@ -74,7 +74,7 @@ export function volumesOf(context: PlanContext, service: AppService, path: AppPr
 /** Another member could put a link in the place of a folder there, before the engine mounts something on it. */
 function checkNothingBelow(
   { add }: PlanContext,
-  { name, volumes, configs, env }: AppService,
+  { name, volumes, configs, configFolders = [], env }: AppService,
   where: AppProblem['path'],
   target: string,
 ): void {
@@ -82,6 +82,7 @@ function checkNothingBelow(
   const others = [
     ...reservedPaths,
     ...memoryFoldersOf(env),
+    ...configFolders,
     ...[...volumes, ...configs].map((each) => each.target),
     ...usedMounts(containerSettings['MCM.MOUNTS'].read(mounts) ?? []).map((each) => each.target),
   ]

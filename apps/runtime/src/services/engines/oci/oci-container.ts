@@ -199,7 +199,7 @@ async function openFolder(
     if (values) secrets?.replace(values)
     const socket = await openSocketFolder(folder, name, plan.host.serve, plan)
     try {
-      configs = openConfigFiles(folder, name, plan.configs ?? [], users, isNew)
+      configs = openConfigFiles(folder, name, plan, users, isNew)
     } catch (cause) {
       await socket.close()
       throw cause
