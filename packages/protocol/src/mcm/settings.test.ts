@@ -30,6 +30,8 @@ describe('a setting of containers reads', () => {
     ['MCM.CAPABILITIES', 'SETUID, CHOWN', ['SETUID', 'CHOWN']],
     ['MCM.CAPABILITIES', '', []],
     ['MCM.VOLUMES', 'a:/a, b:/b:ro', ['a:/a', 'b:/b:ro']],
+    ['MCM.NOFILE', '65536', 65_536],
+    ['MCM.LOCAL_TIME', 'true', true],
     ['MCM.CONFIG_FOLDERS', '/etc/a, /etc/a-b', ['/etc/a', '/etc/a-b']],
     ['MCM.APP_VOLUMES', 'shop/a:/a, shop/b:/b:ro', ['shop/a:/a', 'shop/b:/b:ro']],
     ['MCM.HOSTS', 'db=10.0.0.5, CACHE.local=fd00::1', ['db=10.0.0.5', 'cache.local=fd00::1']],
@@ -163,6 +165,7 @@ describe('a setting of containers refuses', () => {
         Array.from({ length: 65 }, (_, at) => `shop/v${at}:/v${at}`).join(','),
       ],
     ],
+    ['MCM.NOFILE', ['', '0', '255', '65537', '-1', '1e4', '1024.5', 'unlimited']],
     ['MCM.SHM_MB', ['0', '65537', '-64', '64m', '']],
     [
       'MCM.TMPFS',

@@ -13,8 +13,10 @@ import { listOf, readTexts, texts } from './settings/lists.ts'
 import {
   isHostName,
   isUserPart,
+  openFiles,
   readCapabilities,
   readHosts,
+  readOpenFiles,
   reloadSignals,
   stopSignals,
 } from './settings/program.ts'
@@ -39,7 +41,7 @@ export {
   usedMounts,
   usedVolumes,
 } from './settings/files.ts'
-export { containerCapabilities } from './settings/program.ts'
+export { containerCapabilities, openFiles } from './settings/program.ts'
 export { secretNamePattern, type UsedSecret, usedSecrets } from './settings/secrets.ts'
 
 const pathPattern = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
@@ -140,6 +142,12 @@ export const containerSettings = {
   ),
   'MCM.CPU': number('Maximum CPU time, in cores.', 1, 0.05, 128),
   'MCM.PIDS': number('Maximum number of processes and threads.', 128, 32, 32_768),
+  'MCM.NOFILE': setting<number>(
+    'Most files and sockets that each process of an OCI container may have open; or the hard limit of the runtime itself, if that is lower.',
+    `a whole number from ${openFiles.min} to ${openFiles.max}`,
+    openFiles.usual,
+    readOpenFiles,
+  ),
   'MCM.STORAGE_MB': number('Most that `context.storage` of a function may hold, in MiB.', 8, 0, 64),
   'MCM.COMMAND': orImage(
     'Program of an OCI container with its first arguments, in place of the `ENTRYPOINT` and the `CMD` of its image.',
@@ -185,6 +193,9 @@ export const containerSettings = {
     'name=address pairs, separated by commas',
     [],
     readHosts,
+  ),
+  'MCM.LOCAL_TIME': flag(
+    'Whether an OCI container has the time zone of the device, as it is when the container starts: copies of `/etc/localtime` and `/etc/timezone`. Default: that of its image, which usually is UTC.',
   ),
   'MCM.HOSTNAME': orImage(
     'Host name of an OCI container. Default: one that is made from its ID.',

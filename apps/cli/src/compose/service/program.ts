@@ -174,7 +174,6 @@ export const programKeys: Keys = {
     'nothing for `net.ipv4.ip_unprivileged_port_start=0`; others are not supported yet',
     readSysctls,
   ),
-  ulimits: refused('Limits of this kind are not supported yet. Remove them: the engine sets its own.'),
   post_start: refused('Hooks are not supported yet. Use an entry script.'),
   pre_stop: refused('Hooks are not supported yet. Use "stop_signal".'),
   provider: refused('Providers run programs beside the containers. Use a service with an image.'),

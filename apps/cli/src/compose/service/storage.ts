@@ -220,6 +220,14 @@ function listOf(at: At, source: string, files: FolderFiles): ReturnType<FolderFi
   }
 }
 
+/** Files of the time zone. The container gets copies of both. */
+const timeFiles = ['/etc/localtime', '/etc/timezone']
+
+function setLocalTime(draft: Draft, at: At): void {
+  draft.settings.set('MCM.LOCAL_TIME', { value: 'true', at })
+  note(at, 'The service has the time zone of the device, as it is when the service starts.')
+}
+
 /** A folder of the device, or a file or folder beside the Compose file, which the app gets a copy of. */
 function addBind(draft: Draft, { at, source = '', target, isReadOnly }: Mount, scope: Scope): void {
   if (engineSocket.test(source))
@@ -227,6 +235,7 @@ function addBind(draft: Draft, { at, source = '', target, isReadOnly }: Mount, s
       at,
       `${shown(source)} would give the service every container of the device. It is not possible: remove it.`,
     )
+  if (timeFiles.includes(source) && source === target) return void setLocalTime(draft, at)
   if (source.startsWith('/')) {
     draft.mounts.push({ text: `${source}:${target}:${isReadOnly ? 'ro' : 'rw'}`, at })
     return void note(at, `The configuration of the device must allow ${shown(source)} with services.mounts.`)
@@ -302,7 +311,7 @@ function longDevice(at: At): string | undefined {
 
 export const storageKeys: Keys = {
   volumes: used(
-    'volumes of the app; absolute paths: `MCM.MOUNTS`, if the device allows them; files and folders beside the Compose file: copies of them',
+    'volumes of the app; absolute paths: `MCM.MOUNTS`, if the device allows them; `/etc/localtime` and `/etc/timezone`: `MCM.LOCAL_TIME`; files and folders beside the Compose file: copies of them',
     readVolumes,
   ),
   tmpfs: used('`MCM.TMPFS`', readTmpfs),
