@@ -33,7 +33,7 @@ it('a service gets the files of a folder, and nothing else is in the folder', as
   ])
 })
 
-it('without ":ro", a line says that the service cannot change it', async () => {
+it('without ":ro", a line shows that the service cannot change it', async () => {
   const checked = await check({ 'compose.yaml': mounting('./conf:/etc/app/'), 'conf/a': '' })
   expect(serviceOf(checked).configFolders).toEqual(['/etc/app'])
   expect(notesOf(checked)[0]).toContain(

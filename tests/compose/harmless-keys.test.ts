@@ -70,6 +70,34 @@ it.each([
   expect(await problemOf(text)).toBeUndefined()
 })
 
+describe('restart: on-failure', () => {
+  const restartOf = async (text: string) =>
+    (await check(`services:\n  a: { image: x, restart: on-failure${text} }\n`)).plan?.services[0]?.restart
+
+  it.each([
+    ', ports: ["1883:1883"]',
+    ', expose: ["9000"]',
+    ', healthcheck: { test: [CMD, check] }',
+    ' }\n  b: { image: x, depends_on: [a]',
+    ' }\n  b: { image: x, depends_on: { a: { condition: service_healthy } }',
+  ])('is a service that starts again with%s', async (text) => {
+    expect(await restartOf(text)).toBe('always')
+  })
+
+  it.each([
+    '',
+    ', healthcheck: { disable: true }',
+    ' }\n  b: { image: x, depends_on: { a: { condition: service_completed_successfully } }',
+  ])('runs once with%s', async (text) => {
+    expect(await restartOf(text)).toBe('on-failure')
+  })
+
+  it('has a line that shows which of both', async () => {
+    expect(await noteOf('restart: on-failure')).toContain('It runs once while the app is deployed')
+    expect(await noteOf('restart: on-failure\n    expose: ["80"]')).toContain('It serves others')
+  })
+})
+
 it.each([
   'privileged: true',
   'cap_add: [NET_ADMIN]',

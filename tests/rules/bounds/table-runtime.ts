@@ -191,8 +191,8 @@ export const runtime: Bounds = {
     ),
   },
   'apps/runtime/src/services/engines/oci/own-files.ts': {
-    'files of writeOwnFiles': lasting(
-      'four for each OCI container: `ownFileNames`, of at most 64 hosts each (MCM.HOSTS)',
+    'files of write': lasting(
+      'six for each OCI container: `ownFileNames`, of at most 64 hosts each (MCM.HOSTS), and `timeFileNames`',
       '`socket-folder.ts: removeFolder` when it has exited',
     ),
   },
@@ -531,6 +531,10 @@ export const runtime: Bounds = {
     'deployApp.set': passing('one for each secret of a plan: `plan.ts: secrets: 64`'),
   },
   'apps/runtime/src/services/engines/oci/config-files.ts': {
+    'files of makeFolders': lasting(
+      'folders of the files, which have paths of 200 characters: `configs.ts: maxConfigs` for each container that runs',
+      '`remove`, and `removeOtherConfigFiles` at the next start',
+    ),
     'files of write': lasting(
       '`plan.ts: serviceConfigBytes` for each container that runs: `requirements.ts: maxContainers`',
       '`remove`, and `removeOtherConfigFiles` at the next start',

@@ -52,6 +52,7 @@ describe('a setting of containers reads', () => {
       '/dev/ttyUSB0, gpu,/dev/serial/by-id/usb-u-blox_AG-if00',
       ['/dev/ttyUSB0', 'gpu', '/dev/serial/by-id/usb-u-blox_AG-if00'],
     ],
+    ['MCM.DEVICES', '/dev/a:b:/dev/ttyACM0', ['/dev/a:b:/dev/ttyACM0']],
     ['MCM.MOUNTS', '/srv/media:/media, /a:/b:rw', ['/srv/media:/media', '/a:/b:rw']],
     ['MCM.NETWORK', 'host', 'host'],
   ])('%s %j', (name, text, value) => expect(read(name, text)).toEqual(value))
@@ -272,6 +273,12 @@ describe('a setting of containers refuses', () => {
     [
       'MCM.DEVICES',
       [
+        '/dev/a:/etc/x',
+        '/dev/a:/dev/../etc/x',
+        '/dev/a:/dev/b:/dev/c:/etc',
+        'gpu:/dev/x',
+        '/etc/x:/dev/x',
+        '/dev/a:/dev/x, /dev/b:/dev/x',
         'ttyUSB0',
         '/dev',
         '/dev/',

@@ -87,7 +87,7 @@ export const programKeys: Keys = {
     if (text !== undefined) setSetting(draft, 'MCM.WORKDIR', text, at)
   }),
   restart: used(
-    'nothing for `always` and `unless-stopped`; with `no`, and with `on-failure` and no port, the service runs once while the app is deployed',
+    'nothing for `always` and `unless-stopped`; with `no`, and with `on-failure` where nothing shows that it serves others, the service runs once while the app is deployed',
     readRestart,
   ),
   init: used('nothing: a small init is the first process of every container', (draft, at) => {

@@ -151,7 +151,7 @@ export const resourceTable: Keys = {
   ),
 }
 
-/** Numbers of a limit: one, or a mapping with `soft` and `hard`. -1 stands for no limit. */
+/** Numbers of a limit: one, or a mapping with `soft` and `hard`. -1 is no limit. */
 function limitOf(at: At): number | undefined {
   const members = at.tree.kind === 'map' ? membersOf(at) : undefined
   const other = members?.find(({ name }) => name !== 'soft' && name !== 'hard')

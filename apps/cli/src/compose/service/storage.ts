@@ -1,6 +1,6 @@
 /** Keys about files of a service: volumes, folders of the device, memory, devices. */
 import { basename } from 'node:path'
-import { appPlanLimits, isDevicePath } from '@selvedge/protocol'
+import { appPlanLimits, isDevicePath, usedDevices } from '@selvedge/protocol'
 import {
   type At,
   bytesOf,
@@ -270,31 +270,23 @@ function readTmpfs(draft: Draft, at: At): void {
   }
 }
 
-/** The node has the same path in the container. */
 function readDevices(draft: Draft, at: At): void {
-  const paths: string[] = []
+  const devices: string[] = []
   for (const item of itemsOf(at)) {
     const text = item.tree.kind === 'scalar' ? textOf(item) : longDevice(item)
     if (text === undefined) continue
-    const [source = '', target = source, rights = 'rwm'] = text.split(':')
-    if (!isDevicePath(source))
+    const { source, target } = usedDevices([text.replace(/:[rwm]{0,3}$/, '')])[0]!
+    if (!isDevicePath(source) || !isDevicePath(target))
       problem(
         item,
-        `${shown(text)} is not a device node. Write a path such as /dev/ttyUSB0; CDI names are not supported.`,
+        `${shown(text)} is not a device node. Write a path such as /dev/ttyUSB0, or two with a colon; CDI names are not supported.`,
       )
-    else if (target !== source)
-      problem(
-        item,
-        `The node has the path ${shown(source)} in the container, too. Write that path, and set it in the program.`,
-      )
-    else if (!/^r?w?m?$/.test(rights))
-      problem(item, `The rights ${shown(rights)} are not valid. Remove them.`)
     else {
-      paths.push(source)
+      devices.push(target === source ? source : `${source}:${target}`)
       note(item, `The configuration of the device must allow ${source} with services.devices.`)
     }
   }
-  if (paths.length > 0) setSetting(draft, 'MCM.DEVICES', [...new Set(paths)].join(', '), at)
+  if (devices.length > 0) setSetting(draft, 'MCM.DEVICES', [...new Set(devices)].join(', '), at)
 }
 
 function longDevice(at: At): string | undefined {

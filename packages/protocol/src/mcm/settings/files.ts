@@ -63,7 +63,7 @@ export function readAppVolumes(text: string): readonly string[] | undefined {
 
 /** A device node, also by one of the names that survive replugging, such as those in `/dev/serial/by-id`. */
 export const isDevicePath = (path: string): boolean =>
-  path.length <= 200 && /^\/dev(?:\/(?!\.{1,2}(?:\/|$))[\w.+:@=-]+)+$/.test(path)
+  path.length <= 200 && !path.includes(':/') && /^\/dev(?:\/(?!\.{1,2}(?:\/|$))[\w.+:@=-]+)+$/.test(path)
 
 export function readMemoryFolders(text: string): readonly string[] | undefined {
   const folders = listOf(/^\/[^:]*(?::[1-9]\d{0,4})?$/, text)
@@ -75,12 +75,28 @@ export function readMemoryFolders(text: string): readonly string[] | undefined {
 /** Word of `MCM.DEVICES` for the graphics processors of the device. */
 export const gpuWord = 'gpu'
 
+/** A device that a container gets. */
+export interface UsedDevice {
+  /** On the device; or {@link gpuWord}. */
+  readonly source: string
+  /** In the container. */
+  readonly target: string
+}
+
+/** The devices of the setting `MCM.DEVICES`, in its order. A name of a device may have colons in it. */
+export const usedDevices = (texts: readonly string[]): UsedDevice[] =>
+  texts.map((text) => {
+    const at = text.indexOf(':/dev/')
+    return at < 0 ? { source: text, target: text } : { source: text.slice(0, at), target: text.slice(at + 1) }
+  })
+
 export function readDevices(text: string): readonly string[] | undefined {
   const devices = listOf(/^(?:gpu|\/dev\/[^,\s]+)$/, text)
-  const isNode = (each: string) => each === gpuWord || isDevicePath(each)
-  return devices && devices.length <= maxGiven && devices.every(isNode) && withoutRepeats(devices)
-    ? devices
-    : undefined
+  if (!devices || devices.length > maxGiven) return undefined
+  const used = usedDevices(devices)
+  const isNode = ({ source, target }: UsedDevice) =>
+    source === gpuWord ? target === gpuWord : isDevicePath(source) && isDevicePath(target)
+  return used.every(isNode) && withoutRepeats(used.map(({ target }) => target)) ? devices : undefined
 }
 
 /** A folder of the device that a container gets. */

@@ -16,6 +16,9 @@ export interface TimeFiles {
 
 const systemFiles: TimeFiles = { localtime: '/etc/localtime', timezone: '/etc/timezone' }
 
+/** Folder of the time zone database, below one that differs between systems. */
+const database = '/zoneinfo/'
+
 /** Bytes of the rules at most; the longest of the database has 3.6 kB. */
 const maxRules = 64 * 1024
 const magic = 'TZif'
@@ -36,8 +39,9 @@ export function readLocalTime(files: TimeFiles = systemFiles): LocalTime {
 
 /** Systems have the name in a file, or as the target of a link into the database. */
 function zoneIn({ localtime, timezone }: TimeFiles): string | undefined {
-  const [, linked] =
-    /\/zoneinfo\/(?:posix\/|right\/)?(.+)$/.exec(attempt(() => realpathSync(localtime)) ?? '') ?? []
+  const path = attempt(() => realpathSync(localtime)) ?? ''
+  const at = path.lastIndexOf(database)
+  const linked = at < 0 ? undefined : path.slice(at + database.length).replace(/^(?:posix|right)\//, '')
   const written = attempt(() => readFileSync(timezone, 'utf8').trim())
   return [written, linked].find((each) => each !== undefined && /^[A-Za-z][\w+/-]{0,63}$/.test(each))
 }

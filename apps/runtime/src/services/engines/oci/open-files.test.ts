@@ -14,7 +14,7 @@ it.each([
   'Max open files            1024                 unlimited            files     ',
   '',
   'Max open files',
-])('has no limit where there is none: %j', (line) => {
+])('has no limit without a number: %j', (line) => {
   expect(hardLimitIn(tableWith(line))).toBe(Number.POSITIVE_INFINITY)
 })
 
