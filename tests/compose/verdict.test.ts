@@ -110,9 +110,9 @@ describe('both refuse, the check with the line', () => {
       '5 services.web.configs[1]: The file "/etc/c" would be the folder of "/etc/c/d"',
     ],
     [
-      'a volume of two services',
-      `  a: { image: x, volumes: ["data:/d"] }\n  b:\n    image: x\n    volumes: ["/own", "data:/d"]\nvolumes: { data: {} }\n`,
-      '6 services.b.volumes[1]: The volume "data" is of a, too',
+      'a volume in one that services share',
+      `  a: { image: x, volumes: ["data:/d"] }\n  b:\n    image: x\n    volumes: ["/d/own", "data:/d"]\nvolumes: { data: {} }\n`,
+      '6 services.b.volumes[1]: Services share the volume at "/d", and "/d/own" would be in it',
     ],
     [
       'a wait for the completion of a service',

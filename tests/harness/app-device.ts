@@ -14,6 +14,7 @@ import { createApps } from '../../apps/runtime/src/services/apps/apps.ts'
 import { completionOf } from '../../apps/runtime/src/services/apps/completions.ts'
 import { appOf, memberNames } from '../../apps/runtime/src/services/apps/member-names.ts'
 import { recoverApps } from '../../apps/runtime/src/services/apps/recovery.ts'
+import { sharedDataOf } from '../../apps/runtime/src/services/apps/shared-data.ts'
 import { openStoredApps } from '../../apps/runtime/src/services/apps/stored-apps.ts'
 import { createContainers } from '../../apps/runtime/src/services/containers/containers.ts'
 import { createContentInUse } from '../../apps/runtime/src/services/deployments/content-in-use.ts'
@@ -107,7 +108,7 @@ interface Seen {
   /** Names of containers in the order in which they started. */
   started: string[]
   stopped: string[]
-  /** Keys of data that was removed. */
+  /** Keys of data that was removed, without their owner. */
   removed: string[]
   missingForNames: string | undefined
   /** What arrives, as the topic `pulls` shows it. */
@@ -117,6 +118,8 @@ interface Seen {
   onProgress: () => void
   /** Called while an instance starts. */
   whileStarting: (plan: Plan) => Promise<unknown>
+  /** Called while data is removed. */
+  whileRemoving: () => Promise<unknown>
   /** How an instance exits as soon as it has started, by the name of its container. */
   readonly exits: Map<string, () => Ending>
   /** Ends an instance that runs, by its entry in `running`. */
@@ -161,7 +164,10 @@ function createEngine(seen: Seen): Engine {
     },
     adopt: async () => undefined,
     recover: async () => undefined,
-    removeData: async (key: string) => void seen.removed.push(nameOf(key)),
+    async removeData(key: string) {
+      await seen.whileRemoving()
+      seen.removed.push(key.split('/').slice(2).join('/'))
+    },
     missingForNames: async () => seen.missingForNames,
   } as unknown as Engine
 }
@@ -214,6 +220,7 @@ const createDeviceContainers = (
     appNameOf: (key) => appOf(stored.value, key)?.name,
     namesOf: (key) => memberNames(() => stored.value, key),
     completionOf: (key, revision) => completionOf(stored.value, key, revision),
+    sharedDataOf: (accountId) => sharedDataOf(stored.value, accountId),
     configOf: (key, digest) => readConfig(stored, configs, key, digest),
     grants: { expect: () => undefined },
     storage: { remove: async () => undefined, close: async () => undefined } as never,
@@ -251,6 +258,7 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     },
     onProgress: () => undefined,
     whileStarting: async () => undefined,
+    whileRemoving: async () => undefined,
     exits: new Map(),
     end: new Map(),
     aroundWrite: (write) => write(),

@@ -252,6 +252,7 @@ export const groups: readonly Group[] = [
     'runtime-owners',
     services,
     'containers/path-owners',
+    'deployments/data-keys',
     'deployments/owner-share',
     'deployments/ownership',
   ),

@@ -341,6 +341,9 @@ export const programs: Bounds = {
   'apps/cli/src/compose/interpolate.ts': {
     'interpolate.parts': passing('`length > composeLimits.textCharacters`'),
   },
+  'apps/cli/src/compose/folder-files.ts': {
+    'listFolder.files': passing('`entries > folderEntries`: `limits.ts: folderEntries: 1000`'),
+  },
   'apps/cli/src/compose/open-compose.ts': {
     'openCompose.parsed': passing('one for each file: `folder-files.ts: used.files > composeLimits.files`'),
     'readVariables.values': passing('files of `composeLimits.envFileBytes`, which its user names'),
@@ -387,6 +390,8 @@ export const programs: Bounds = {
   },
   'apps/cli/src/compose/service/program.ts': { 'draft.aliases': own('one name for each service') },
   'apps/cli/src/compose/service/storage.ts': {
+    'addFolder.draft.configFolders': passing('the values of one file: `limits.ts: values: 20_000`'),
+    'setLocalTime.draft.settings': own('one setting'),
     'addMount.draft.places.volumes': passing('the values of one file: `limits.ts: values: 20_000`'),
     'addBind.draft.mounts': passing('the values of one file: `limits.ts: values: 20_000`'),
     'addMemory.draft.tmpfs': passing('the values of one file: `limits.ts: values: 20_000`'),

@@ -191,21 +191,21 @@ export const runtime: Bounds = {
     ),
   },
   'apps/runtime/src/services/engines/oci/own-files.ts': {
-    'files of writeOwnFiles': lasting(
-      'four for each OCI container: `ownFileNames`, of at most 64 hosts each (MCM.HOSTS)',
+    'files of write': lasting(
+      'six for each OCI container: `ownFileNames`, of at most 64 hosts each (MCM.HOSTS), and `timeFileNames`',
       '`socket-folder.ts: removeFolder` when it has exited',
     ),
   },
   'apps/runtime/src/services/engines/oci/users.ts': {
     'createUsersOf.reserved': lasting(
-      'one for each OCI container that starts: `reserved.add(chosen)`',
+      'one for each OCI container that starts: `reserved.add(entry)`',
       '`release` when it has started or failed',
     ),
   },
   'apps/runtime/src/services/engines/oci/oci-container.ts': {
     'engine /containers/create': lasting('one for each OCI container', '`removeContainer`'),
     'engine /volumes/create': lasting(
-      'the volumes that MCM.VOLUMES names: `volumesOf`; their sizes have no limit. Those of the image: 16, limited by MCM.ROOT_MB',
+      'the volumes that MCM.VOLUMES and MCM.APP_VOLUMES name: `volumesOf`; their sizes have no limit. Those of the image: 16, limited by MCM.ROOT_MB',
       '`oci-engine.ts: removeData` when the container is removed',
     ),
   },
@@ -528,6 +528,10 @@ export const runtime: Bounds = {
     'deployApp.set': passing('one for each secret of a plan: `plan.ts: secrets: 64`'),
   },
   'apps/runtime/src/services/engines/oci/config-files.ts': {
+    'files of makeFolders': lasting(
+      'folders of the files, which have paths of 200 characters: `configs.ts: maxConfigs` for each container that runs',
+      '`remove`, and `removeOtherConfigFiles` at the next start',
+    ),
     'files of write': lasting(
       '`plan.ts: serviceConfigBytes` for each container that runs: `requirements.ts: maxContainers`',
       '`remove`, and `removeOtherConfigFiles` at the next start',

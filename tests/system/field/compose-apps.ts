@@ -1,7 +1,11 @@
 /** Which of the public Compose files are deployed, with which stand-ins, and what has to be changed in them first. */
+import { mkdirSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { cgiImage } from '../../harness/cgi-image.ts'
 import { mosquittoImage, nginxImage, postgresImage, redisImage } from '../services/public-images.ts'
 import { databases } from './programs/databases.ts'
+import { devices, openTerminal } from './programs/devices.ts'
+import { sensor } from './programs/terminals.ts'
 import { web } from './programs/web.ts'
 
 interface Change {
@@ -19,6 +23,12 @@ export interface App {
   readonly reached: readonly { readonly service: string; readonly path?: string; readonly expected: RegExp }[]
   /** The service that is changed, and made to fail. */
   readonly redeployed: string
+  /** A service that gets a device, and what plugs in a stand-in of the device. */
+  readonly device?: {
+    readonly service: string
+    readonly node: string
+    readonly plugIn: () => Promise<() => void>
+  }
 }
 
 /** A page that shows which other services of the app answer at their ports. */
@@ -27,9 +37,17 @@ const page =
   (): Buffer =>
     cgiImage({
       name,
-      script: `${siblings.map((each) => `/bin/busybox nc -w 5 ${each.replace(':', ' ')} </dev/null >/dev/null && echo "${each} reached"`).join('\n')}\necho page`,
+      script: `/bin/busybox cat /var/www/html/of-cron.txt 2>/dev/null
+${siblings.map((each) => `/bin/busybox nc -w 5 ${each.replace(':', ' ')} </dev/null >/dev/null && echo "${each} reached"`).join('\n')}\necho page`,
       files: [
-        { path: 'cron.sh', content: '#!/bin/sh\nexec /bin/busybox sleep 1000000\n' },
+        { path: 'var/www/html/of-image.txt', content: 'of the image of a sibling\n' },
+        {
+          path: 'cron.sh',
+          content:
+            '#!/bin/sh\necho of a sibling >/var/www/html/of-cron.txt\nexec /bin/busybox sleep 1000000\n',
+        },
+        { path: 'etc/passwd', content: 'root:x:0:0::/:/bin/sh\ntelegraf:x:100:101::/:/bin/false\n' },
+        { path: 'etc/group', content: 'root:x:0:\nnogroup:x:65534:\n' },
         {
           path: 'bin/mc',
           content: '#!/bin/sh\nexec /bin/busybox wget -q -O /dev/null http://127.0.0.1:9000/\n',
@@ -38,8 +56,13 @@ const page =
         { path: 'www/healthz', content: 'healthy\n' },
       ],
       config: {
-        // Arguments of the file change nothing.
-        Entrypoint: ['/bin/sh', '-c', `exec /bin/busybox httpd -f -p ${port} -h /www`, name],
+        // Of the arguments of the file, only those of a program that ends change something.
+        Entrypoint: [
+          '/bin/sh',
+          '-c',
+          `[ "$1" = ./manage ] && exit; exec /bin/busybox httpd -f -p ${port} -h /www`,
+          name,
+        ],
         Cmd: [],
         Env: ['PATH=/bin'],
         ExposedPorts: { [`${port}/tcp`]: {} },
@@ -47,7 +70,6 @@ const page =
     })
 const path = '/cgi-bin/run'
 const imageOf = (name: string) => [...databases, ...web].find((each) => each.name === name)!.image
-const without = (words: string, from: string | RegExp): Change => ({ words, from, to: '' })
 
 export const apps: Readonly<Record<string, App>> = {
   gitea: {
@@ -56,14 +78,38 @@ export const apps: Readonly<Record<string, App>> = {
       'docker.io/library/postgres:14': postgresImage,
     },
     changes: [
-      without(
-        'without `/etc/timezone` and `/etc/localtime` of the device',
-        /( +- \/etc\/\w+:\/etc\/\w+:ro\n){2}/,
-      ),
       { words: 'a password for PostgreSQL', from: '- POSTGRES_USER=gitea', to: '- POSTGRES_PASSWORD=gitea' },
     ],
     reached: [{ service: 'server', path, expected: /db:5432 reached/ }],
     redeployed: 'server',
+  },
+  'ghost-mysql': {
+    images: { 'ghost:5-alpine': page('ghost', 2368, 'db:3306'), 'mysql:8.0': imageOf('mariadb') },
+    changes: [],
+    reached: [{ service: 'ghost', path, expected: /db:3306 reached/ }],
+    redeployed: 'ghost',
+  },
+  'grafana-prometheus': {
+    images: {
+      'prom/prometheus': imageOf('prometheus'),
+      'grafana/grafana': page('grafana', 3000, 'prometheus:9090'),
+    },
+    changes: [],
+    reached: [
+      { service: 'prometheus', path: '/api/v1/status/config', expected: /scrape_interval: 15s/ },
+      { service: 'grafana', path, expected: /prometheus:9090 reached/ },
+    ],
+    redeployed: 'grafana',
+  },
+  matomo: {
+    images: {
+      'mariadb:10.11': imageOf('mariadb'),
+      'matomo:fpm-alpine': page('matomo', 9000, 'db:3306'),
+      'nginx:alpine': nginxImage,
+    },
+    changes: [],
+    reached: [{ service: 'web', path: '/of-image.txt', expected: /of the image of a sibling/ }],
+    redeployed: 'web',
   },
   minio: {
     images: { 'quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z': page('minio', 9000) },
@@ -77,12 +123,7 @@ export const apps: Readonly<Record<string, App>> = {
       'influxdb:2.7': imageOf('influxdb'),
       'nodered/node-red:4.0': imageOf('node-red'),
     },
-    changes: [
-      without(
-        'the configuration of mosquitto in its image, not beside the file',
-        / +- \.\/mosquitto\.conf.*\n/,
-      ),
-    ],
+    changes: [],
     reached: [
       { service: 'influxdb', path: '/query?q=SHOW+DATABASES', expected: /sensors/ },
       { service: 'node-red', path: '/settings', expected: /"version":"4/ },
@@ -95,14 +136,22 @@ export const apps: Readonly<Record<string, App>> = {
       'redis:alpine': redisImage,
       'nextcloud:apache': page('nextcloud', 80, 'db:3306', 'redis:6379'),
     },
-    changes: [
-      {
-        words: '`cron` without the volume of `app`',
-        from: '    volumes: [nextcloud:/var/www/html]\n    entrypoint',
-        to: '    entrypoint',
-      },
+    changes: [],
+    reached: [{ service: 'app', path, expected: /of a sibling\ndb:3306 reached\nredis:6379 reached/ }],
+    redeployed: 'app',
+  },
+  'nextcloud-fpm': {
+    images: {
+      'postgres:alpine': postgresImage,
+      'redis:alpine': redisImage,
+      'nextcloud:fpm-alpine': page('nextcloud', 9000),
+      'nginx:alpine-slim': nginxImage,
+    },
+    changes: [],
+    reached: [
+      { service: 'web', path: '/of-image.txt', expected: /of the image of a sibling/ },
+      { service: 'web', path: '/of-cron.txt', expected: /of a sibling/ },
     ],
-    reached: [{ service: 'app', path, expected: /db:3306 reached\nredis:6379 reached/ }],
     redeployed: 'app',
   },
   'nginx-app-postgres': {
@@ -111,10 +160,7 @@ export const apps: Readonly<Record<string, App>> = {
       'ghcr.io/example/shop:3.2': page('shop', 8000, 'db:5432'),
       'postgres:16-alpine': postgresImage,
     },
-    changes: [
-      without('without the service `migrate`, which ends', / {6}migrate:\n.*completed_successfully\n/),
-      without('', /^ {2}migrate:\n[\s\S]*?(?=^ {2}db:)/m),
-    ],
+    changes: [],
     reached: [{ service: 'proxy', path, expected: /db:5432 reached/ }],
     redeployed: 'proxy',
   },
@@ -123,10 +169,22 @@ export const apps: Readonly<Record<string, App>> = {
     changes: [
       { words: 'names of images in place of `build`', from: 'build: ./web', to: 'image: web' },
       { words: '', from: 'build: ./nginx', to: 'image: nginx' },
-      without('without `restart: on-failure`', '    restart: on-failure\n'),
     ],
     reached: [{ service: 'web1', path, expected: /redis:6379 reached/ }],
     redeployed: 'web1',
+  },
+  'telegraf-influx-grafana': {
+    images: {
+      'influxdb:1.8': imageOf('influxdb'),
+      'telegraf:1.34': page('telegraf', 8080, 'influxdb:8086'),
+      'grafana/grafana:11.6.0': page('grafana', 3000, 'influxdb:8086'),
+    },
+    changes: [],
+    reached: [
+      { service: 'influxdb', path: '/query?q=SHOW+DATABASES', expected: /telegraf/ },
+      { service: 'grafana', path, expected: /influxdb:8086 reached/ },
+    ],
+    redeployed: 'influxdb',
   },
   vaultwarden: {
     images: { 'vaultwarden/server:latest': page('server', 80) },
@@ -140,6 +198,31 @@ export const apps: Readonly<Record<string, App>> = {
     reached: [{ service: 'wordpress', path, expected: /db:3306 reached/ }],
     redeployed: 'wordpress',
   },
+  zigbee2mqtt: zigbee2mqtt(),
+}
+
+function zigbee2mqtt(): App {
+  const node = '/dev/serial/by-id/usb-Texas_Instruments_TI_CC2531-if00'
+  return {
+    images: {
+      'eclipse-mosquitto:2.0': mosquittoImage,
+      'ghcr.io/koenkk/zigbee2mqtt': devices.find(({ name }) => name.startsWith('zigbee2mqtt'))!.image,
+    },
+    changes: [{ words: 'without `/run/udev` of the device', from: /.*\/run\/udev.*\n/, to: '' }],
+    reached: [{ service: 'zigbee2mqtt', expected: /temperature 21\.5/ }],
+    redeployed: 'mqtt',
+    device: {
+      ...{ service: 'zigbee2mqtt', node },
+      async plugIn() {
+        const made = mkdirSync(dirname(node), { recursive: true })
+        const unplug = await openTerminal(node, sensor)
+        return () => {
+          unplug()
+          if (made !== undefined) rmSync(made, { recursive: true })
+        }
+      },
+    },
+  }
 }
 
 /** The file of an app with its changes. @throws Error for a change of something that the file does not have */

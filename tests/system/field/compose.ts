@@ -37,6 +37,7 @@ export async function composeFiles(
   say: (text: string) => void,
 ): Promise<void> {
   const stack = await startPodmanServices()
+  await grantDevices(stack)
   try {
     for (const name of wanted.length > 0 ? wanted : readdirSync(folder)) {
       const app = apps[name]
@@ -45,6 +46,17 @@ export async function composeFiles(
   } finally {
     await stack.stop()
   }
+}
+
+/** The configuration of the device allows the services of the files the devices that they name. */
+async function grantDevices({ services, podman }: PodmanServices): Promise<void> {
+  const rules = Object.entries(apps).flatMap(([name, { device }]) =>
+    device ? [`${device.node} service=${services.developer.clientId}-${name}-${device.service}`] : [],
+  )
+  await services.restart('SIGTERM', {}, [
+    `--oci.socket=${podman.socket}`,
+    `--services.devices=${rules.join(',')}`,
+  ])
 }
 
 /** A copy of the folder of an app, in which the command line works. */
@@ -62,6 +74,12 @@ async function openCopy({ services }: PodmanServices, name: string) {
     original,
     run: (...args: string[]): Promise<Ran> => runCli(args, env, copy),
     write: (text: string) => writeFileSync(join(copy, 'compose.yaml'), text),
+    /** Changes the files that the Compose file extends. */
+    changeOthers(change: (text: string) => string) {
+      for (const path of readdirSync(copy, { recursive: true, encoding: 'utf8' }))
+        if (path.endsWith('.yaml') && path !== 'compose.yaml')
+          writeFileSync(join(copy, path), change(readFileSync(join(copy, path), 'utf8')))
+    },
     remove,
   }
 }
@@ -96,9 +114,11 @@ async function deployAndBreak(
   const { services, podman } = stack
   const copy = await openCopy(stack, name)
   const edgeAccessToken = services.token
+  const unplug = await app.device?.plugIn()
   const changed = app.changes.flatMap(({ words }) => words || []).join('; ')
   try {
     const names = await deployStandIns(stack, app)
+    copy.changeOthers((other) => withStandIns(other, names))
     const text = await withFreePorts(withStandIns(changeFile(copy.original, app), names))
     const deploy = async (content: string) => {
       copy.write(content)
@@ -143,6 +163,7 @@ async function deployAndBreak(
       await services.runtime().removeApp({ edgeAccessToken, name: made })
     for (const { id } of await services.runtime().getImages({ edgeAccessToken }))
       await services.runtime().removeImage({ edgeAccessToken, id })
+    unplug?.()
     await copy.remove()
   }
 }

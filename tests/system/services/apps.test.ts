@@ -254,7 +254,10 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
                 file('/etc/owned', { mode: '0640', uid: 101, gid: 7 }),
                 { ...file('/start.sh', { mode: '0755' }), config: 'start' },
                 { ...file('/data/in-volume', {}), config: 'start' },
+                file('/www/main.conf'),
+                file('/www/rules/one.conf', { mode: '0555' }),
               ],
+              configFolders: ['/www'],
               volumes: [{ volume: 'data', target: '/data', isReadOnly: false }],
             },
           ],
@@ -287,6 +290,14 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
       expect(inside('chmod 666 /etc/owned')).toContain('Read-only file system')
       expect(inside('rm /start.sh')).toMatch(/busy|denied/i)
       expect(inside('mount -o remount,rw /start.sh')).toMatch(/denied|not permitted|must be superuser/i)
+    })
+
+    it('a folder of files is in place of that of the image, and cannot be changed', () => {
+      expect(inside('find /www | sort')).toBe('/www\n/www/main.conf\n/www/rules\n/www/rules/one.conf')
+      expect(inside('cat /www/main.conf /www/rules/one.conf')).toBe('listen 80;\nlisten 80;')
+      expect(inside('stat -c %a /www /www/rules /www/rules/one.conf')).toBe('755\n755\n555')
+      expect(inside('touch /www/x')).toContain('Read-only file system')
+      expect(inside('rm -r /www/rules')).toContain('Read-only file system')
     })
 
     it('continues with them when the runtime is killed, and has them after a restart', async () => {

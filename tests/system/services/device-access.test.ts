@@ -98,6 +98,14 @@ describe('a container gets of the device', needs(...podmanNeeds, 'busybox', 'use
     expect(await text(`${basePath}/cgi-bin/run`)).toBe('4')
   })
 
+  it('a device under another path', async () => {
+    symlinkSync('zero', node)
+    const { basePath } = await deploy(`head -c 4 /dev/ttyACM0 | wc -c; ls ${node} 2>&1`, {
+      'MCM.DEVICES': `${node}:/dev/ttyACM0`,
+    })
+    expect(await text(`${basePath}/cgi-bin/run`)).toMatch(/^4\nls: .*No such file/)
+  })
+
   it('a device that is not there: it is refused with what is there', async () => {
     await expect(deploy('echo x', { 'MCM.DEVICES': node })).rejects.toMatchObject({
       reason: 'engine_unavailable',

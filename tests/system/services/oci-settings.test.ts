@@ -88,6 +88,18 @@ describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () =
     expect(podman.run('exec', podman.run('ps', '--quiet').trim(), '/bin/pwd').trim()).toBe('/data')
   })
 
+  it('may open as many files as it is set, and has the time zone of the device: MCM.NOFILE, MCM.LOCAL_TIME', async () => {
+    const script =
+      'ulimit -Sn; ulimit -Hn; cat /etc/timezone; head -c 4 /etc/localtime; echo; touch /etc/localtime 2>&1'
+    const usual = await deploy('ulimit -Hn; cat /etc/timezone 2>&1', {})
+    expect(await usual.run()).toMatch(/^1024\ncat: .*No such file/)
+    const set = await deploy(script, { 'MCM.NOFILE': '4096', 'MCM.LOCAL_TIME': 'true' })
+    const [soft, hard, zone, magic, refusal] = (await set.run()).split('\n')
+    expect([soft, hard, magic]).toEqual(['4096', '4096', 'TZif'])
+    expect(zone).toMatch(/^[A-Z][\w+/-]+$/)
+    expect(refusal).toContain('Read-only file system')
+  })
+
   it('has a root that is read-only, with folders and shared memory in memory, and names: MCM.ROOT, MCM.TMPFS, MCM.SHM_MB, MCM.HOSTS', async () => {
     const { run, isolation } = await deploy(
       `for each in / /www /run /tmp /var/run /var/tmp; do touch $each/x 2>/dev/null && echo $each; done; stat -c %F /run/selvedge/host

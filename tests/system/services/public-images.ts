@@ -193,6 +193,7 @@ persistence_location /mosquitto/data/
 log_dest stdout
 `,
       )
+      root.file('mosquitto-no-auth.conf', 'listener 1883\nallow_anonymous true\n')
       root.script(
         'docker-entrypoint.sh',
         `#!/bin/sh

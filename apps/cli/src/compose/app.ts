@@ -177,25 +177,31 @@ function isActive(member: Member, chosen: readonly string[]): boolean {
 
 /**
  * Without `restart`, a service that others wait for until it has completed runs once: in Compose, every service without it does. One that
- * publishes a port, and is to start again after a failure, serves until it is stopped.
+ * is to start again after a failure, and that others use, serves until it is stopped.
  */
 function chooseRestarts(drafts: readonly Draft[]): void {
-  const awaited = new Set(
-    drafts.flatMap(({ dependsOn }) =>
-      dependsOn.filter(({ condition }) => condition === 'completed').map(({ service }) => service),
-    ),
-  )
+  const waits = drafts.flatMap(({ dependsOn }) => dependsOn)
+  const isAwaited = ({ name }: Draft, isCompletion: boolean) =>
+    waits.some(({ service, condition }) => service === name && (condition === 'completed') === isCompletion)
   for (const draft of drafts) {
-    if (awaited.has(draft.name)) draft.restart ??= 'no'
-    else if (draft.restart === 'on-failure' && draft.ports.length > 0) {
-      const tree = memberOf(draft.at.tree, 'restart')
-      draft.restart = 'always'
-      note(
-        tree ? { tree, path: `${draft.at.path}.restart`, report: draft.at.report } : draft.at,
-        'It publishes a port, so it does not run once: it is started again whenever it exits, also with exit code 0.',
-      )
-    }
+    if (isAwaited(draft, true)) draft.restart ??= 'no'
+    else if (draft.restart === 'on-failure') chooseOnFailure(draft, isAwaited(draft, false))
   }
+}
+
+function chooseOnFailure(draft: Draft, isNeeded: boolean): void {
+  const tree = memberOf(draft.at.tree, 'restart')
+  const at = tree ? { tree, path: `${draft.at.path}.restart`, report: draft.at.report } : draft.at
+  const { ports, exposed, settings } = draft
+  const hasCheck = settings.has('MCM.HEALTH_CMD') && settings.get('MCM.HEALTH_CMD')!.value !== '[]'
+  const isService = ports.length > 0 || exposed.length > 0 || hasCheck || isNeeded
+  if (isService) draft.restart = 'always'
+  note(
+    at,
+    isService
+      ? 'It serves others, so it does not run once: it is started again whenever it exits, also with exit code 0.'
+      : 'It runs once while the app is deployed, and has to exit with 0. Write unless-stopped for a program that continues.',
+  )
 }
 
 /** Whether the service is only on networks without a way out. */

@@ -41,6 +41,14 @@ describe('settings', () => {
     ['storage_opt: {size: 1g}', { 'MCM.ROOT_MB': '1024' }],
     ['extra_hosts: ["db:10.0.0.5", "six=[::1]"]', { 'MCM.HOSTS': 'db=10.0.0.5, six=::1' }],
     ['devices: ["/dev/ttyUSB0:/dev/ttyUSB0:rw"]', { 'MCM.DEVICES': '/dev/ttyUSB0' }],
+    [
+      'devices: ["/dev/serial/by-id/pci-0:1-if00:/dev/ttyACM0"]',
+      { 'MCM.DEVICES': '/dev/serial/by-id/pci-0:1-if00:/dev/ttyACM0' },
+    ],
+    [
+      'devices: [{ source: /dev/a, target: /dev/b, permissions: r }, /dev/a]',
+      { 'MCM.DEVICES': '/dev/a:/dev/b, /dev/a' },
+    ],
     ['volumes: ["/srv/media:/media:ro"]', { 'MCM.MOUNTS': '/srv/media:/media:ro' }],
     ['network_mode: host', { 'MCM.NETWORK': 'host' }],
     [`network_mode: ${nothing}`, { 'MCM.OUTBOUND': 'none' }],
@@ -93,7 +101,7 @@ describe('settings', () => {
       'volumes: ["/var/run/docker.sock:/x"]',
       '4:15 services.web.volumes[0]: "/var/run/docker.sock" would give',
     ],
-    ['volumes: ["./data:/x"]', '4:15 services.web.volumes[0]: "./data" is a folder of this machine'],
+    ['volumes: ["./data:/x"]', '4:15 services.web.volumes[0]: There is no "./data" here'],
     ['volumes: ["~/data:/x"]', '4:15 services.web.volumes[0]: "~/data" is in a home folder'],
     ['volumes: ["data:/x"]', '4:15 services.web.volumes[0]: The file has no volume "data".'],
     ['volumes: ["/a:/x", "/b:/x"]', '4:24 services.web.volumes[1]: Two mounts have the path "/x".'],

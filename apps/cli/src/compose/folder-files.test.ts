@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../../../tests/harness/processes.ts'
 import { openFolder, readNamedFile } from './folder-files.ts'
 
@@ -75,4 +75,49 @@ it('limits the bytes of all files together', () => {
   const readLarge = () => files.read('large', app, 5 * 1024 * 1024)
   for (let count = 0; count < 4; count += 1) readLarge()
   expect(readLarge).toThrow('more than 16777216 bytes')
+})
+
+describe('the list of a folder', () => {
+  const list = (path: string, from = app) => openFolder(app).list(path, from)
+
+  it('has all files below it, sorted, and their bytes', () => {
+    mkdirSync(join(app, 'sub/more/empty'), { recursive: true })
+    writeFileSync(join(app, 'sub/more/b'), '12')
+    writeFileSync(join(app, 'sub/.hidden'), '1')
+    expect(list('./sub/')).toEqual({ files: ['.hidden', 'file', 'more/b'], bytes: 9 })
+    expect(list('.', join(app, 'sub')).files).toHaveLength(3)
+  })
+
+  it.each(['..', '../app-other', '/etc', 'sub/../..', ''])(
+    'refuses %j, which is not in the folder',
+    (path) => {
+      expect(() => list(path)).toThrow('not in the folder')
+    },
+  )
+
+  it('refuses a folder that is a link, is behind a link, or has one in it', () => {
+    mkdirSync(join(folder.path, 'outside'))
+    symlinkSync('../outside', join(app, 'link'))
+    expect(() => list('link')).toThrow('not in the folder')
+    mkdirSync(join(folder.path, 'outside/in'))
+    expect(() => list('link/in')).toThrow('not in the folder')
+    symlinkSync('../../secret', join(app, 'sub/secret'))
+    expect(() => list('sub')).toThrow('"secret" in it: It is a link')
+  })
+
+  it('refuses a named pipe in it', () => {
+    execFileSync('mkfifo', [join(app, 'sub/pipe')])
+    expect(() => list('sub')).toThrow('"pipe" in it')
+  })
+
+  it('refuses more entries and more folders in each other than its limits', () => {
+    for (let at = 0; at < 999; at += 1) mkdirSync(join(app, `sub/${at}`))
+    expect(list('sub').files).toEqual(['file'])
+    mkdirSync(join(app, 'sub/more'))
+    expect(() => list('sub')).toThrow('more than 1000 files and folders')
+    mkdirSync(join(app, `deep${'/d'.repeat(15)}`), { recursive: true })
+    expect(list('deep').files).toEqual([])
+    mkdirSync(join(app, `deep${'/d'.repeat(16)}`), { recursive: true })
+    expect(() => list('deep')).toThrow('16 folders are in each other')
+  })
 })

@@ -7,14 +7,16 @@ import {
   constants,
   fstatSync,
   lstatSync,
+  opendirSync,
   openSync,
   readSync,
   realpathSync,
   statSync,
 } from 'node:fs'
-import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { reasonOf } from '../failure.ts'
 import { composeLimits } from './limits.ts'
+import { shown } from './report.ts'
 
 /** A file that is not read; the message has the reason, and what to do. */
 export class FileRefusal extends Error {
@@ -34,8 +36,21 @@ export interface FolderFiles {
    * @throws FileRefusal
    */
   readonly read: (path: string, from: string, maxBytes: number) => FolderFile
+  /**
+   * The files in a folder and those below it, sorted.
+   *
+   * @throws FileRefusal for a folder with something else in it, such as a link, or with too many entries
+   */
+  readonly list: (path: string, from: string) => FolderList
   /** What a path leads to, if it is in the folder: links are not followed. */
   readonly kindOf: (path: string, from: string) => 'file' | 'folder' | 'other' | 'missing' | 'outside'
+}
+
+interface FolderList {
+  /** Paths below the folder. */
+  readonly files: readonly string[]
+  /** Bytes of all of them. */
+  readonly bytes: number
 }
 
 interface FolderFile {
@@ -63,12 +78,14 @@ export function openFolder(folder: string): FolderFiles {
       if (!found) return 'missing'
       return found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other'
     },
+    list: (path, from) => {
+      const absolute = inside(path, from)
+      if (absolute === undefined || realpathSync(absolute) !== absolute) throw new FileRefusal(elsewhere)
+      return listFolder(absolute)
+    },
     read: (path, from, maxBytes) => {
       const absolute = inside(path, from)
-      if (absolute === undefined)
-        throw new FileRefusal(
-          'It is not in the folder of the Compose file. Move it there, and name it from there.',
-        )
+      if (absolute === undefined) throw new FileRefusal(elsewhere)
       used.files += 1
       if (used.files > composeLimits.files)
         throw new FileRefusal(`The app has more than ${composeLimits.files} files. Use fewer.`)
@@ -81,6 +98,39 @@ export function openFolder(folder: string): FolderFiles {
       return { bytes, isProgram, path: relative(root, absolute) }
     },
   }
+}
+
+const elsewhere = 'It is not in the folder of the Compose file. Move it there, and name it from there.'
+
+/** No link is followed. A file that becomes one meanwhile is refused when it is read. */
+function listFolder(top: string): FolderList {
+  const { folderEntries, folderDepth } = composeLimits
+  const files: string[] = []
+  let entries = 0
+  let bytes = 0
+  const visit = (below: string, depth: number): void => {
+    if (depth > folderDepth)
+      throw new FileRefusal(`More than ${folderDepth} folders are in each other. Use fewer.`)
+    const opened = opendirSync(join(top, below))
+    try {
+      for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
+        entries += 1
+        if (entries > folderEntries)
+          throw new FileRefusal(`It has more than ${folderEntries} files and folders. Use fewer.`)
+        const path = join(below, entry.name)
+        if (entry.isDirectory()) visit(path, depth + 1)
+        else if (!entry.isFile()) throw new FileRefusal(`${shown(path)} in it: ${notRegular}`)
+        else {
+          files.push(path)
+          bytes += lstatSync(join(top, path)).size
+        }
+      }
+    } finally {
+      opened.closeSync()
+    }
+  }
+  visit('', 1)
+  return { files: files.sort(), bytes }
 }
 
 const notRegular =

@@ -8,6 +8,9 @@ export const composeLimits = {
   files: 256,
   /** Bytes of all these files together. */
   allBytes: 16 * 1024 * 1024,
+  /** Files and folders in one folder beside the Compose file that an app gets a copy of, and folders in each other. */
+  folderEntries: 1000,
+  folderDepth: 16,
   /** Values in a Compose file, where each alias counts as all values of its anchor. */
   values: 20_000,
   /** Values of all services with what they extend. */

@@ -17,6 +17,7 @@ const keys: Readonly<Record<string, string>> = {
   volumes: 'volumes',
   secrets: 'secrets',
   configs: 'configs',
+  configFolders: 'volumes',
   dependsOn: 'depends_on',
   env: 'environment',
 }
@@ -67,6 +68,7 @@ function itemOf(
   const places: Readonly<Record<string, readonly At[]>> = {
     volumes: draft.places.volumes,
     configs: draft.places.configs,
+    configFolders: draft.configFolders.map(({ at }) => at),
     secrets: draft.places.secrets,
     dependsOn: draft.dependsOn.map(({ at }) => at),
   }

@@ -21,6 +21,7 @@ import { type Apps, createApps } from './apps/apps.ts'
 import { completionOf } from './apps/completions.ts'
 import { appOf, memberNames } from './apps/member-names.ts'
 import { recoverApps } from './apps/recovery.ts'
+import { sharedDataOf } from './apps/shared-data.ts'
 import { type AppStore, openStoredApps } from './apps/stored-apps.ts'
 import { createContainerHosts } from './container-host.ts'
 import { type Containers, createContainers } from './containers/containers.ts'
@@ -162,6 +163,7 @@ const appsOfContainers = (store: AppStore, configs: AppConfigs) => ({
   appNameOf: (key: string) => appOf(store.value, key)?.name,
   namesOf: (key: string) => memberNames(() => store.value, key),
   completionOf: (key: string, revision: number) => completionOf(store.value, key, revision),
+  sharedDataOf: (accountId: string) => sharedDataOf(store.value, accountId),
   configOf: (key: string, digest: string) => readConfig(store, configs, key, digest),
 })
 

@@ -142,6 +142,13 @@ const appService = z.strictObject({
     )
     .max(appPlanLimits.mounts)
     .describe('Files that the service gets'),
+  configFolders: z
+    .array(target)
+    .max(appPlanLimits.mounts)
+    .optional()
+    .describe(
+      'Folders that have the files of `configs` below them and nothing else, in place of those of the image',
+    ),
 })
 
 const appSecret = z.discriminatedUnion('from', [

@@ -6,15 +6,17 @@ import { RpcError } from '../errors/rpc-error.ts'
 import { expectedCron, expectedTimeZone, readCron, readTimeZone } from './cron.ts'
 import { readOutbound } from './outbound.ts'
 import { type PortMapping, readPortMappings } from './ports.ts'
-import { readConfigs } from './settings/configs.ts'
-import { isFolder, readDevices, readMemoryFolders, readMounts } from './settings/files.ts'
+import { readConfigFolders, readConfigs } from './settings/configs.ts'
+import { isFolder, readAppVolumes, readDevices, readMemoryFolders, readMounts } from './settings/files.ts'
 import { choice, flag, number, orEngine, orImage, type Setting, setting } from './settings/form.ts'
 import { listOf, readTexts, texts } from './settings/lists.ts'
 import {
   isHostName,
   isUserPart,
+  openFiles,
   readCapabilities,
   readHosts,
+  readOpenFiles,
   reloadSignals,
   stopSignals,
 } from './settings/program.ts'
@@ -23,6 +25,7 @@ import { readSecrets } from './settings/secrets.ts'
 export {
   configModePattern,
   configText,
+  isInFolder,
   maxConfigId,
   type UsedConfig,
   usedConfigs,
@@ -32,11 +35,15 @@ export {
   isDevicePath,
   isReservedFolder,
   runtimeFiles,
+  type UsedAppVolume,
+  type UsedDevice,
   type UsedMount,
+  usedAppVolumes,
+  usedDevices,
   usedMounts,
   usedVolumes,
 } from './settings/files.ts'
-export { containerCapabilities } from './settings/program.ts'
+export { containerCapabilities, openFiles } from './settings/program.ts'
 export { secretNamePattern, type UsedSecret, usedSecrets } from './settings/secrets.ts'
 
 const pathPattern = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
@@ -137,6 +144,12 @@ export const containerSettings = {
   ),
   'MCM.CPU': number('Maximum CPU time, in cores.', 1, 0.05, 128),
   'MCM.PIDS': number('Maximum number of processes and threads.', 128, 32, 32_768),
+  'MCM.NOFILE': setting<number>(
+    'Most files and sockets that each process of an OCI container may have open; or the hard limit of the runtime itself, if that is lower.',
+    `a whole number from ${openFiles.min} to ${openFiles.max}`,
+    openFiles.usual,
+    readOpenFiles,
+  ),
   'MCM.STORAGE_MB': number('Most that `context.storage` of a function may hold, in MiB.', 8, 0, 64),
   'MCM.COMMAND': orImage(
     'Program of an OCI container with its first arguments, in place of the `ENTRYPOINT` and the `CMD` of its image.',
@@ -182,6 +195,9 @@ export const containerSettings = {
     'name=address pairs, separated by commas',
     [],
     readHosts,
+  ),
+  'MCM.LOCAL_TIME': flag(
+    'Whether an OCI container has the time zone of the device, as it is when the container starts: copies of `/etc/localtime` and `/etc/timezone`. Default: that of its image, which usually is UTC.',
   ),
   'MCM.HOSTNAME': orImage(
     'Host name of an OCI container. Default: one that is made from its ID.',
@@ -237,6 +253,12 @@ export const containerSettings = {
     [],
     (text) => listOf(volumePattern, text),
   ),
+  'MCM.APP_VOLUMES': setting<readonly string[]>(
+    'Volumes of an app that one of its members shares with others, such as `shop/data:/var/lib/data`; with `:ro` it cannot write them. All members that share have the same user IDs. The volumes belong to the app: they stay when it is redeployed, and are removed with it. `deployApp` sets it from the plan; it is not possible for single containers.',
+    'app/name:/path, each with an optional ":ro", separated by commas; at most 64 of one app, each name and each path once',
+    [],
+    readAppVolumes,
+  ),
   'MCM.SECRETS': setting<readonly string[]>(
     'Secrets of the project that the service gets, such as `db-password, tls-key:/run/secrets/key.pem`: an OCI container as files in memory in `/run/secrets`, which every user in it can read; a function by `context.secrets.get(name)`. A service with a secret that is not set waits for it. Their values are hidden in its log.',
     'names of secrets, each with an optional ":/run/secrets/" and a file name, separated by commas; at most 32, each once',
@@ -251,13 +273,19 @@ export const containerSettings = {
   ),
   'MCM.CONFIGS': setting<readonly string[]>(
     'Files of an app that one of its members gets, read-only: the SHA-256 of the content, the path in the OCI container, permissions, user and group. `deployApp` sets it from the plan; it is not possible for single containers.',
-    'digest:/path:mode:uid:gid, separated by commas; at most 32, each path once',
+    'digest:/path:mode:uid:gid, separated by commas; at most 64, each path once',
     [],
     readConfigs,
   ),
+  'MCM.CONFIG_FOLDERS': setting<readonly string[]>(
+    'Folders of an OCI container that have the files of `MCM.CONFIGS` below them and nothing else, read-only, in place of those of its image. `deployApp` sets it from the plan; it is not possible for single containers.',
+    'paths, separated by commas; at most 16, not in each other',
+    [],
+    readConfigFolders,
+  ),
   'MCM.DEVICES': setting<readonly string[]>(
-    'Devices that an OCI container gets, such as `/dev/ttyUSB0, /dev/serial/by-id/usb-gps`, under the same paths; `gpu` means the graphics processors in `/dev/dri`. The configuration of the device must allow each with `services.devices`. The runtime has to run as root, with Podman.',
-    'paths of device nodes below /dev, or "gpu", separated by commas; at most 32. CDI names such as vendor.com/gpu=0 are not supported: name the nodes',
+    'Devices that an OCI container gets, such as `/dev/ttyUSB0, /dev/serial/by-id/usb-gps`, under the same paths; `/dev/serial/by-id/usb-stick:/dev/ttyACM0` gives it another path. `gpu` means the graphics processors in `/dev/dri`. The configuration of the device must allow each with `services.devices`. The runtime has to run as root, with Podman.',
+    'paths of device nodes below /dev, each with an optional colon and its path in the container, or "gpu", separated by commas; at most 32, each path in the container once. CDI names such as vendor.com/gpu=0 are not supported: name the nodes',
     [],
     readDevices,
   ),

@@ -13,7 +13,7 @@ import { installFromNpm, makeImage, npmVersion } from '../make-image.ts'
 import { modbusSlave, receiver, sensor } from './terminals.ts'
 
 /** A pseudo-terminal under a name of `/dev`, with a program at its other end that prints its path. */
-async function openTerminal(node: string, program: string): Promise<() => void> {
+export async function openTerminal(node: string, program: string): Promise<() => void> {
   const child: ChildProcess = spawn('python3', ['-u', '-c', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -94,7 +94,7 @@ const zigbee: Program = {
           `import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { ReadlineParser, SerialPort } from 'serialport'
-const port = new SerialPort({ path: process.env.SERIAL, baudRate: 115200 })
+const port = new SerialPort({ path: process.env.SERIAL ?? '/dev/ttyACM0', baudRate: 115200 })
 let last = ''
 port.pipe(new ReadlineParser({ delimiter: '\\n' })).on('data', (line) => { last = line })
 createServer((request, response) => {

@@ -1,6 +1,12 @@
 /** Deploys the app that a Compose file describes: images and secrets first, then all containers as one. */
 import { randomUUID } from 'node:crypto'
-import { type AppPlan, type AppRecord, type ImageRecord, maxAppBodyBytes } from '@selvedge/protocol'
+import {
+  type AppPlan,
+  type AppRecord,
+  type ImageRecord,
+  isInFolder,
+  maxAppBodyBytes,
+} from '@selvedge/protocol'
 import { readSecretValues } from '../../compose/app-secrets.ts'
 import { type Checked, readCompose } from '../../compose/check-compose.ts'
 import { imageNameOf, imageOnDevice } from '../../compose/device-images.ts'
@@ -44,6 +50,7 @@ export async function deployCompose(
     value: value.toString('base64'),
   }))
   expectRoomFor(plan, secrets)
+  for (const line of copiesIn(plan)) context.terminal.note(line)
   const edgeAccessToken = await token()
   const { names, pulls } = await findImages(context, edgeAccessToken, plan)
   const services = plan.services.map((each) => ({ ...each, image: names.get(each.image)! }))
@@ -59,6 +66,16 @@ export async function deployCompose(
     })
   return followDeployment(context, edgeAccessToken, { app: plan.name, deployment }, throughCuts(call))
 }
+
+/** A line for each folder that services get copies of: what they write there is refused, and would not come back here. */
+export const copiesIn = ({ services }: Pick<AppPlan, 'services'>): string[] =>
+  services.flatMap(({ name, configs, configFolders = [] }) =>
+    configFolders.map((folder) => {
+      const count = configs.filter(({ target }) => isInFolder(target, folder)).length
+      const files = count === 1 ? '1 file' : `${count} files`
+      return `${name}: ${folder} is a read-only copy of ${files} of this folder, as it is now`
+    }),
+  )
 
 /** Bytes of a request beside the plan and the values: the token, names, and names of images. */
 const besideBytes = 16 * 1024

@@ -49,6 +49,8 @@ export interface Draft {
   readonly tmpfs: { readonly text: string; readonly at: At }[]
   readonly secrets: AppService['secrets'][number][]
   readonly configs: AppService['configs'][number][]
+  /** Folders that have nothing but files of the app. */
+  readonly configFolders: { readonly target: string; readonly at: At }[]
   /** Where volumes, secrets and configs were read, each in its order. */
   readonly places: Readonly<Record<'volumes' | 'secrets' | 'configs', At[]>>
   readonly ports: DraftPort[]
@@ -96,6 +98,7 @@ export const createDraft = (name: string, at: At): Draft => ({
   tmpfs: [],
   secrets: [],
   configs: [],
+  configFolders: [],
   places: { volumes: [], secrets: [], configs: [] },
   ports: [],
   exposed: [],

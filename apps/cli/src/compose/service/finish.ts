@@ -68,6 +68,7 @@ function planOf(draft: Draft, image: string, isBehindGateway: boolean): AppServi
     volumes: draft.volumes,
     secrets: draft.secrets,
     configs: draft.configs,
+    ...(draft.configFolders.length > 0 && { configFolders: draft.configFolders.map(({ target }) => target) }),
   }
 }
 

@@ -87,7 +87,7 @@ export const programKeys: Keys = {
     if (text !== undefined) setSetting(draft, 'MCM.WORKDIR', text, at)
   }),
   restart: used(
-    'nothing for `always` and `unless-stopped`; with `no`, and with `on-failure` and no port, the service runs once while the app is deployed',
+    'nothing for `always` and `unless-stopped`; with `no`, and with `on-failure` where nothing shows that it serves others, the service runs once while the app is deployed',
     readRestart,
   ),
   init: used('nothing: a small init is the first process of every container', (draft, at) => {
@@ -174,7 +174,6 @@ export const programKeys: Keys = {
     'nothing for `net.ipv4.ip_unprivileged_port_start=0`; others are not supported yet',
     readSysctls,
   ),
-  ulimits: refused('Limits of this kind are not supported yet. Remove them: the engine sets its own.'),
   post_start: refused('Hooks are not supported yet. Use an entry script.'),
   pre_stop: refused('Hooks are not supported yet. Use "stop_signal".'),
   provider: refused('Providers run programs beside the containers. Use a service with an image.'),

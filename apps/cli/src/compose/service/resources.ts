@@ -1,4 +1,5 @@
 /** Keys about limits: memory, processors, processes, logs, and the section `deploy`. */
+import { openFiles } from '@selvedge/protocol'
 import {
   type At,
   bytesOf,
@@ -111,6 +112,7 @@ export const resourceTable: Keys = {
   mem_limit: used('`MCM.MEMORY_MB`', setMemory),
   cpus: used('`MCM.CPU`', setCpus),
   pids_limit: used('`MCM.PIDS`', setPids),
+  ulimits: used('`MCM.NOFILE` for `nofile`; nothing for `nproc`; others are refused', readUlimits),
   shm_size: used('`MCM.SHM_MB`', (draft, at) => {
     const bytes = bytesOf(at)
     if (bytes !== undefined)
@@ -147,6 +149,35 @@ export const resourceTable: Keys = {
     '`MCM.HEALTH_CMD`; `MCM.HEALTH_SEC` is the time until the last failed attempt',
     readHealth,
   ),
+}
+
+/** Numbers of a limit: one, or a mapping with `soft` and `hard`. -1 is no limit. */
+function limitOf(at: At): number | undefined {
+  const members = at.tree.kind === 'map' ? membersOf(at) : undefined
+  const other = members?.find(({ name }) => name !== 'soft' && name !== 'hard')
+  if (other) return problem(other, 'Only soft and hard are possible here.')
+  const texts = (members ?? [at]).map((each) => matchOf(each, /^(?:-1|\d{1,15})$/, 'a whole number'))
+  if (texts.includes(undefined)) return undefined
+  if (texts.length === 0) return problem(at, 'Write a number, or "soft" and "hard".')
+  return Math.max(...texts.map((text) => (text === '-1' ? Number.POSITIVE_INFINITY : Number(text))))
+}
+
+function readUlimits(draft: Draft, at: At): void {
+  for (const member of membersOf(at)) {
+    const limit = limitOf(member)
+    if (limit === undefined) continue
+    if (member.name === 'nofile') setOpenFiles(draft, member, limit)
+    else if (member.name === 'nproc')
+      note(member, 'The number of processes of the container is limited: by "pids_limit", or the default.')
+    else problem(member, `The limit ${shown(member.name)} is not supported. Remove it; "nofile" is possible.`)
+  }
+}
+
+function setOpenFiles(draft: Draft, at: At, wanted: number): void {
+  const { min, max } = openFiles
+  if (wanted > max) note(at, `A process has at most ${max} open files.`)
+  else if (wanted < min) note(at, `A process may have ${min} open files, the lowest limit.`)
+  setSetting(draft, 'MCM.NOFILE', String(Math.min(max, Math.max(min, wanted))), at)
 }
 
 /** As the specification has them. */

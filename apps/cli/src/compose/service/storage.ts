@@ -1,5 +1,6 @@
 /** Keys about files of a service: volumes, folders of the device, memory, devices. */
-import { isDevicePath } from '@selvedge/protocol'
+import { basename } from 'node:path'
+import { appPlanLimits, isDevicePath, usedDevices } from '@selvedge/protocol'
 import {
   type At,
   bytesOf,
@@ -12,6 +13,7 @@ import {
   textOf,
   textsOf,
 } from '../at.ts'
+import { FileRefusal, type FolderFiles } from '../folder-files.ts'
 import { shown } from '../report.ts'
 import type { Tree } from '../tree.ts'
 import { addConfig, targetPattern } from './data.ts'
@@ -133,9 +135,10 @@ function readVolumes(draft: Draft, at: At, scope: Scope): void {
   }
 }
 
-const isUsed = ({ volumes, configs, mounts }: Draft, target: string): boolean =>
+const isUsed = ({ volumes, configs, configFolders, mounts }: Draft, target: string): boolean =>
   volumes.some((each) => each.target === target) ||
   configs.some((each) => each.target === target) ||
+  configFolders.some((each) => each.target === target) ||
   mounts.some(({ text }) => text.split(':')[1] === target)
 
 function addMount(draft: Draft, mount: Mount, scope: Scope): void {
@@ -158,13 +161,81 @@ function addMemory(draft: Draft, at: At, target: string, bytes: number | undefin
   draft.tmpfs.push({ text: mib === undefined ? target : `${target}:${mib}`, at })
 }
 
-/** A folder of the device, or a file beside the Compose file, which the app gets a copy of. */
+/** What to write in place of a folder that the service writes to. */
+function namedVolume(source: string, target: string): string {
+  const name =
+    basename(source)
+      .replace(/[^A-Za-z0-9_.-]+/g, '-')
+      .replace(/^[^A-Za-z0-9]+/, '') || 'data'
+  return `For data of the service, write a named volume, "${name}:${target}", and "${name}:" below "volumes" of the file.`
+}
+
+/** The app gets a copy of all files in a folder; in the container, the folder has nothing else. */
+function addFolder(
+  draft: Draft,
+  {
+    at,
+    source,
+    target,
+    isReadOnly,
+  }: Pick<Mount, 'at' | 'target' | 'isReadOnly'> & { readonly source: string },
+  { files, addFile }: Scope,
+): void {
+  const found = listOf(at, source, files)
+  if (!found) return
+  const { files: names, bytes } = found
+  const { configs: maxFiles, allConfigBytes: maxBytes } = appPlanLimits
+  if (names.length === 0)
+    return void problem(at, `The folder ${shown(source)} is empty. ${namedVolume(source, target)}`)
+  if (names.length > maxFiles || bytes > maxBytes)
+    return void problem(
+      at,
+      `The folder ${shown(source)} has ${names.length} files with ${bytes} bytes, and an app gets copies of at most ${maxFiles} with ${maxBytes}. ${namedVolume(source, target)} Put other files into the image.`,
+    )
+  for (const name of names) {
+    const file = addFile(at, `${source}/${name}`)
+    if (!file) return
+    addConfig(draft, file.name, `${target}/${name}`, at, {
+      mode: file.isProgram ? '0555' : '0444',
+      uid: 0,
+      gid: 0,
+    })
+  }
+  draft.configFolders.push({ target, at })
+  const copy = `The app has a copy of the folder, with ${names.length === 1 ? '1 file' : `${names.length} files`}, as it is when the app is deployed.`
+  note(
+    at,
+    isReadOnly
+      ? copy
+      : `${copy} The service cannot change it: use a named volume for data that the service writes.`,
+  )
+}
+
+function listOf(at: At, source: string, files: FolderFiles): ReturnType<FolderFiles['list']> | undefined {
+  try {
+    return files.list(source, at.tree.place.folder)
+  } catch (cause) {
+    if (cause instanceof FileRefusal) return problem(at, `${shown(source)}: ${cause.message}`)
+    throw cause
+  }
+}
+
+/** Files of the time zone. The container gets copies of both. */
+const timeFiles = ['/etc/localtime', '/etc/timezone']
+
+function setLocalTime(draft: Draft, at: At): void {
+  draft.settings.set('MCM.LOCAL_TIME', { value: 'true', at })
+  note(at, 'The service has the time zone of the device, as it is when the service starts.')
+}
+
+/** A folder of the device, or a file or folder beside the Compose file, which the app gets a copy of. */
 function addBind(draft: Draft, { at, source = '', target, isReadOnly }: Mount, scope: Scope): void {
   if (engineSocket.test(source))
     return void problem(
       at,
       `${shown(source)} would give the service every container of the device. It is not possible: remove it.`,
     )
+  if (timeFiles.includes(source) && source === target) return void setLocalTime(draft, at)
   if (source.startsWith('/')) {
     draft.mounts.push({ text: `${source}:${target}:${isReadOnly ? 'ro' : 'rw'}`, at })
     return void note(at, `The configuration of the device must allow ${shown(source)} with services.mounts.`)
@@ -175,10 +246,11 @@ function addBind(draft: Draft, { at, source = '', target, isReadOnly }: Mount, s
       `${shown(source)} is in a home folder of this machine. Use a named volume, or the path of a folder of the device.`,
     )
   const kind = scope.files.kindOf(source, at.tree.place.folder)
-  if (kind === 'folder' || kind === 'missing')
+  if (kind === 'folder') return void addFolder(draft, { at, source, target, isReadOnly }, scope)
+  if (kind === 'missing')
     return void problem(
       at,
-      `${shown(source)} is a folder of this machine, which the device does not have. Use a named volume for data of the service, "configs" for single files, or an absolute path for a folder of the device.`,
+      `There is no ${shown(source)} here, and the device has no folder of this machine. ${namedVolume(source, target)}`,
     )
   const file = scope.addFile(at, source)
   if (!file) return
@@ -198,31 +270,23 @@ function readTmpfs(draft: Draft, at: At): void {
   }
 }
 
-/** The node has the same path in the container. */
 function readDevices(draft: Draft, at: At): void {
-  const paths: string[] = []
+  const devices: string[] = []
   for (const item of itemsOf(at)) {
     const text = item.tree.kind === 'scalar' ? textOf(item) : longDevice(item)
     if (text === undefined) continue
-    const [source = '', target = source, rights = 'rwm'] = text.split(':')
-    if (!isDevicePath(source))
+    const { source, target } = usedDevices([text.replace(/:[rwm]{0,3}$/, '')])[0]!
+    if (!isDevicePath(source) || !isDevicePath(target))
       problem(
         item,
-        `${shown(text)} is not a device node. Write a path such as /dev/ttyUSB0; CDI names are not supported.`,
+        `${shown(text)} is not a device node. Write a path such as /dev/ttyUSB0, or two with a colon; CDI names are not supported.`,
       )
-    else if (target !== source)
-      problem(
-        item,
-        `The node has the path ${shown(source)} in the container, too. Write that path, and set it in the program.`,
-      )
-    else if (!/^r?w?m?$/.test(rights))
-      problem(item, `The rights ${shown(rights)} are not valid. Remove them.`)
     else {
-      paths.push(source)
+      devices.push(target === source ? source : `${source}:${target}`)
       note(item, `The configuration of the device must allow ${source} with services.devices.`)
     }
   }
-  if (paths.length > 0) setSetting(draft, 'MCM.DEVICES', [...new Set(paths)].join(', '), at)
+  if (devices.length > 0) setSetting(draft, 'MCM.DEVICES', [...new Set(devices)].join(', '), at)
 }
 
 function longDevice(at: At): string | undefined {
@@ -239,7 +303,7 @@ function longDevice(at: At): string | undefined {
 
 export const storageKeys: Keys = {
   volumes: used(
-    'volumes of the app; absolute paths: `MCM.MOUNTS`, if the device allows them; files beside the Compose file: copies of them',
+    'volumes of the app; absolute paths: `MCM.MOUNTS`, if the device allows them; `/etc/localtime` and `/etc/timezone`: `MCM.LOCAL_TIME`; files and folders beside the Compose file: copies of them',
     readVolumes,
   ),
   tmpfs: used('`MCM.TMPFS`', readTmpfs),

@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type AppPlan, appPlan } from '@selvedge/protocol'
+import { type AppPlan, appPlan, RpcError } from '@selvedge/protocol'
 import { StoreError } from '@selvedge/service-kit/store'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
@@ -333,6 +333,83 @@ describe('files of an app', () => {
     expect(await reasonOf(() => device.apps.deploy(own, using('one', { image: 'f' })))).toBe('invalid_params')
     expect(stored()).toEqual([])
     const env = { 'MCM.CONFIGS': `${'0'.repeat(64)}:/x:0444:0:0` }
+    expect(await reasonOf(() => device.containers.deploy(own, { name: 'x', image: 'i', env }))).toBe(
+      'invalid_params',
+    )
+  })
+})
+
+describe('volumes that members share', () => {
+  const files = { volume: 'files', target: '/files', isReadOnly: false }
+  const key = 'shop/volumes'
+  const sharing = (...names: readonly string[]) =>
+    plan(
+      'shop',
+      names.map((each) => service(each, { volumes: [files] })),
+      { volumes: [{ name: 'files' }] },
+    )
+  const sharedBy = (name: string) =>
+    device.deployments.value.containers[keyOf(own, `shop-${name}`)]?.env['MCM.APP_VOLUMES']
+
+  it('stay when the app is redeployed and when one member is left, and are removed with the app', async () => {
+    await device.apps.deploy(own, sharing('web', 'cron'))
+    await device.apps.deploy(own, sharing('web'))
+    expect(sharedBy('web')).toBe('shop/files:/files')
+    await device.apps.deploy(own, sharing('web', 'cron', 'third'))
+    expect(device.seen.removed).not.toContain(key)
+    await device.apps.remove(own, 'shop')
+    expect(device.seen.removed).toContain(key)
+    expect(device.deployments.value.leaving).toEqual({})
+  })
+
+  it('stay when no member has them for a while', async () => {
+    await device.apps.deploy(own, sharing('web', 'cron'))
+    await device.apps.deploy(own, plan('shop', [service('web')]))
+    expect(sharedBy('web')).toBeUndefined()
+    await device.apps.deploy(own, sharing('web'))
+    expect(sharedBy('web')).toBe('shop/files:/files')
+    await device.apps.remove(own, 'shop')
+    expect(device.seen.removed).toContain(key)
+  })
+
+  it('stay when a later deployment fails, and are removed when the first one does', async () => {
+    device.seen.whileStarting = async ({ id }) => {
+      if (id === 'c-shop-cron') throw new RpcError('container_failed', 'it is broken')
+    }
+    expect(await reasonOf(() => device.apps.deploy(own, sharing('web', 'cron')))).toBe('container_failed')
+    expect(device.seen.removed).toContain(key)
+    device.seen.removed.length = 0
+    await device.apps.deploy(own, sharing('web', 'other'))
+    expect(await reasonOf(() => device.apps.deploy(own, sharing('web', 'cron')))).toBe('container_failed')
+    expect(device.seen.removed).not.toContain(key)
+  })
+
+  it('are removed with the account, also if no member has them any more', async () => {
+    await device.apps.deploy(own, sharing('web', 'cron'))
+    await device.apps.deploy(own, plan('shop', [service('web')]))
+    await device.containers.wipe('a', async () => undefined)
+    expect(device.seen.removed).toContain(key)
+  })
+
+  it('are removed later if the engine does not answer, but not once the app is there again', async () => {
+    await device.apps.deploy(own, sharing('web', 'cron'))
+    device.seen.whileRemoving = async () => {
+      throw new RpcError('engine_unavailable', 'it does not answer')
+    }
+    expect(await reasonOf(() => device.apps.remove(own, 'shop'))).toBe('engine_unavailable')
+    expect(device.deployments.value.leaving).toMatchObject({ [`a/c/${key}`]: 'oci' })
+    await device.apps.deploy(own, sharing('web', 'cron'))
+    expect(device.deployments.value.leaving).toEqual({})
+  })
+
+  it('are not possible for functions, and not for single containers', async () => {
+    const withFunction = plan(
+      'shop',
+      [service('web', { volumes: [files], image: 'f' }), service('cron', { volumes: [files] })],
+      { volumes: [{ name: 'files' }] },
+    )
+    expect(await reasonOf(() => device.apps.deploy(own, withFunction))).toBe('invalid_params')
+    const env = { 'MCM.APP_VOLUMES': 'shop/files:/files' }
     expect(await reasonOf(() => device.containers.deploy(own, { name: 'x', image: 'i', env }))).toBe(
       'invalid_params',
     )

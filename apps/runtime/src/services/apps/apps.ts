@@ -15,6 +15,7 @@ import { dropConfigs, dropSecret, removeSecrets } from './left-behind.ts'
 import { memberKey } from './member-names.ts'
 import { type AppPull, pullImages } from './pull-images.ts'
 import { appOfSecret } from './recovery.ts'
+import { dataOfApp } from './shared-data.ts'
 import { type AppStore, ownerOf, type Release, type StoredApp } from './stored-apps.ts'
 
 export interface Apps {
@@ -179,7 +180,8 @@ async function remove(parts: AppParts, owner: Owner, name: string): Promise<{ na
   const { key, app } = present(store, owner, name)
   const { secrets = [] } = app.current ?? {}
   const names = membersOf(store, owner, name).toReversed()
-  const [outcome] = await Promise.allSettled([containers.removeTogether(owner, names, 'removeApp')])
+  const shared = dataOfApp(app)
+  const [outcome] = await Promise.allSettled([containers.removeTogether(owner, names, 'removeApp', shared)])
   // What was removed is removed, even if its data is still there: the next start of the runtime removes that.
   const isGone = names.every((each) => !Object.hasOwn(deployments.value.containers, keyOf(owner, each)))
   if (isGone) await settle(store, key, () => undefined)

@@ -3,7 +3,7 @@ import { type AppPlan, appContainerName, RpcError } from '@selvedge/protocol'
 import { findImage } from '../containers/requirements.ts'
 import type { NamedCompletion } from '../containers/together/group.ts'
 import type { Deployments } from '../deployments/deployments.ts'
-import { keyOf, type Owner } from '../deployments/ownership.ts'
+import { appDataKey, keyOf, type Owner } from '../deployments/ownership.ts'
 import type { AppParts } from './app-parts.ts'
 import { type AppSecretValues, secretNamesOf, setValues } from './app-secret-values.ts'
 import type { Progress } from './attempts.ts'
@@ -36,8 +36,10 @@ export async function deployApp(
   const key = keyOf(owner, plan.name)
   const before = store.value[key]
   const names = await secretNamesOf(secrets, owner, plan, values, before?.current)
-  const members = readMembers(plan, names)
-  const release = releaseOf(plan, members, names, (before?.current?.revision ?? 0) + 1, parts.clock.now())
+  const { current } = before ?? {}
+  const members = readMembers(plan, names, current?.appVolumes)
+  const deployedAt = parts.clock.now()
+  const release = releaseOf({ plan, members, secretNames: names, before: current, deployedAt })
   const set: string[] = []
   try {
     await configs.store(
@@ -104,6 +106,9 @@ async function deployRelease(
   } catch (cause) {
     // What was refused before anything started changes nothing on the disk.
     if (store.value[key]?.next) await settle(store, key, (app) => withoutNext(app, noteOf(cause)))
+    // What a first release put into shared volumes is of no use to anything else.
+    if (!before?.current && release.appVolumes)
+      await parts.engine.removeData(appDataKey(owner, plan.name)).catch(() => undefined)
     throw asBefore(plan.name, before, cause)
   }
 }

@@ -49,6 +49,7 @@ it('a member gets its settings from the parts of the plan', () => {
   const [member] = readMembers(wanted)
   expect(member).toEqual({
     retries: null,
+    appVolumes: [],
     spec: {
       name: 'shop-db',
       image: 'i',
@@ -162,8 +163,43 @@ describe('a plan is refused', () => {
     ],
     [
       'more files than a container has',
-      withFiles({ configs: Array.from({ length: 33 }, (_, at) => file(`/x${at}`)) }),
+      withFiles({ configs: Array.from({ length: 65 }, (_, at) => file(`/x${at}`)) }),
       'plan.services[0]: its parts give MCM.CONFIGS',
+    ],
+    ...(
+      [
+        ['a volume in a folder of files', { volumes: [{ volume: null, target: '/f/v', isReadOnly: false }] }],
+        [
+          'a folder of files in place of a volume',
+          { volumes: [{ volume: null, target: '/f', isReadOnly: false }] },
+        ],
+        ['memory in a folder of files', { env: { 'MCM.TMPFS': '/f/m:8' } }],
+        ['a folder of the device in a folder of files', { env: { 'MCM.MOUNTS': '/srv:/f/m' } }],
+      ] as const
+    ).map(([what, more]): [string, AppPlan, string] => [
+      what,
+      withFiles({ configs: [file('/f/x')], configFolders: ['/f'], ...(more as Partial<AppService>) }),
+      'plan.services[0].configFolders[0]: web: "/f',
+    ]),
+    ...['/proc', '/etc', '/run', '/run/secrets'].map((folder): [string, AppPlan, string] => [
+      `the folder ${folder} with nothing but files`,
+      withFiles({ configs: [file(`${folder}/x`)], configFolders: [folder] }),
+      'plan.services[0]',
+    ]),
+    [
+      'a folder without a file',
+      withFiles({ configs: [file('/fx')], configFolders: ['/f'] }),
+      'plan.services[0].configFolders[0]: web: no file is in the folder "/f"',
+    ],
+    [
+      'folders in each other',
+      withFiles({ configs: [file('/f/g/x')], configFolders: ['/f', '/f/g'] }),
+      'plan.services[0]: its parts give MCM.CONFIG_FOLDERS',
+    ],
+    [
+      'a folder of files as a setting',
+      one({ env: { 'MCM.CONFIG_FOLDERS': '/f' } }),
+      'plan.services[0].env["MCM.CONFIG_FOLDERS"]: ',
     ],
     ['files as a setting', one({ env: { 'MCM.CONFIGS': '' } }), 'plan.services[0].env["MCM.CONFIGS"]: '],
     [
@@ -257,11 +293,17 @@ describe('a plan is refused', () => {
       'plan: the names and networks of the services have ',
     ],
     [
-      'a volume of two members',
-      plan('shop', [service('a', { volumes: [volume('x')] }), service('b', { volumes: [volume('x')] })], {
-        volumes: [{ name: 'x' }],
-      }),
-      'plan.services[1].volumes[0]: the volume "x" is of a, too',
+      'a volume twice in one member',
+      one(
+        { volumes: [volume('x'), { volume: 'x', target: '/y', isReadOnly: false }] },
+        { volumes: [{ name: 'x' }] },
+      ),
+      'plan.services[0].volumes[1]: web has the volume "x" twice',
+    ],
+    [
+      'shared volumes as a setting',
+      one({ env: { 'MCM.APP_VOLUMES': 'other/x:/x' } }),
+      'plan.services[0].env["MCM.APP_VOLUMES"]: ',
     ],
     [
       'two volumes in one folder',
@@ -366,10 +408,57 @@ describe('a member', () => {
   })
 })
 
+describe('a volume that several members have', () => {
+  const mounted = (target: string, isReadOnly = false) => ({ volume: 'Files', target, isReadOnly })
+  const shared = (own: Partial<AppService>, more: Partial<AppPlan> = {}) =>
+    plan('shop', [service('a', { volumes: [mounted('/a')] }), service('b', own)], {
+      volumes: [{ name: 'Files' }, { name: 'own' }],
+      ...more,
+    })
+
+  it('belongs to the app, and each member has it at its own path with its own right to write', () => {
+    const own = { volume: 'own', target: '/own', isReadOnly: false }
+    const [a, b] = readMembers(shared({ volumes: [mounted('/b', true), own] }))
+    const name = /^shop\/v-[0-9a-f]{16}:/.exec(a!.spec.env['MCM.APP_VOLUMES']!)![0]
+    expect(a).toMatchObject({ appVolumes: ['Files'], stored: { volumes: [] } })
+    expect(b).toMatchObject({ appVolumes: ['Files'], stored: { volumes: ['own'] } })
+    expect(a!.spec.env).toEqual({ 'MCM.GATEWAY': 'off', 'MCM.IDLE_SEC': '0', 'MCM.APP_VOLUMES': `${name}/a` })
+    expect(b!.spec.env).toMatchObject({ 'MCM.APP_VOLUMES': `${name}/b:ro`, 'MCM.VOLUMES': 'own:/own' })
+  })
+
+  it('stays a volume of the app when one member is left', () => {
+    const left = plan('shop', [service('a', { volumes: [mounted('/a')] })], { volumes: [{ name: 'Files' }] })
+    expect(readMembers(left, new Map(), ['Files', 'gone'])[0]).toMatchObject({
+      appVolumes: ['Files'],
+      stored: { volumes: [] },
+    })
+    expect(readMembers(left)[0]).toMatchObject({ appVolumes: [], stored: { volumes: ['Files'] } })
+  })
+
+  it.each<[string, Partial<AppService>]>([
+    ['a volume', { volumes: [mounted('/x'), { volume: 'own', target: '/x/y', isReadOnly: false }] }],
+    ['a file', { volumes: [mounted('/x')], configs: [file('/x/y')] }],
+    ['a folder in memory', { volumes: [mounted('/x')], env: { 'MCM.TMPFS': '/x/y:16' } }],
+    ['a folder of the device', { volumes: [mounted('/x')], env: { 'MCM.MOUNTS': '/srv:/x/y' } }],
+    ['secrets', { volumes: [mounted('/run')] }],
+    ['files of the runtime', { volumes: [mounted('/etc')] }],
+  ])('has nothing below it, such as %s: another member could put a link there', (_, own) => {
+    const refusal = refusalOf(shared(own, { configs: [{ name: 'c', content: '' }] }))
+    expect(refusal).toMatch(
+      /^plan\.services\[1\]\.volumes\[0\]: b: services share the volume at "\/\w+", and /,
+    )
+  })
+})
+
 it('a member has files by the digests of their contents', () => {
   const wanted = withFiles({ configs: [{ ...file('/etc/x'), mode: '0640', uid: 101, gid: 7 }] }, 'text')
   const digest = hash('sha256', 'text', 'hex')
   expect(readMembers(wanted)[0]!.spec.env).toMatchObject({ 'MCM.CONFIGS': `${digest}:/etc/x:0640:101:7` })
+})
+
+it('a member has folders with nothing but files', () => {
+  const wanted = withFiles({ configs: [file('/f/x'), file('/f/g/y')], configFolders: ['/f'] })
+  expect(readMembers(wanted)[0]!.spec.env).toMatchObject({ 'MCM.CONFIG_FOLDERS': '/f' })
 })
 
 it('a dependency that is not required may be missing', () => {

@@ -9,6 +9,8 @@ export interface Member {
   readonly stored: StoredMember
   /** How often it is started again after a failure, if it runs once; null for a service. */
   readonly retries: number | null
+  /** Volumes that it shares with other members. */
+  readonly appVolumes: readonly string[]
 }
 
 export const refused = (path: string, why: string, hint?: string): RpcError =>
@@ -20,20 +22,27 @@ export const refused = (path: string, why: string, hint?: string): RpcError =>
 
 /**
  * @param secretNames names under which secrets of the plan are stored, where a release has values of its own
+ * @param appVolumes volumes that belong to the app already
  * @returns in the order of the plan
  * @throws RpcError `invalid_params` with the path of the first value that is not possible, or does not fit the others
  */
-export function readMembers(plan: AppPlan, secretNames: ReadonlyMap<string, string> = new Map()): Member[] {
+export function readMembers(
+  plan: AppPlan,
+  secretNames: ReadonlyMap<string, string> = new Map(),
+  appVolumes: readonly string[] = [],
+): Member[] {
   const { members, problems } = readAppPlan(plan, {
     sha256: (text) => hash('sha256', text, 'hex'),
     platform: `linux/${ownArchitecture()}`,
     secretNames,
+    appVolumes,
   })
   const [first] = problems
   if (first) throw refused(planPathText(first.path), first.why, first.hint)
-  return members.map(({ spec, networks, dependsOn, volumes, retries }, at) => ({
+  return members.map(({ spec, networks, dependsOn, volumes, appVolumes: shared, retries }, at) => ({
     spec,
     retries,
+    appVolumes: shared,
     stored: {
       service: plan.services[at]!.name,
       networks,

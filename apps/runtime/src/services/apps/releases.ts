@@ -15,21 +15,33 @@ export const storedFor = ({ account_id, client_id }: Owner, name: string, create
   note: null,
 })
 
-export const releaseOf = (
-  plan: AppPlan,
-  members: readonly Member[],
-  secretNames: ReadonlyMap<string, string>,
-  revision: number,
-  deployedAt: number,
-): Release => ({
-  revision,
+interface ReleaseParts {
+  readonly plan: AppPlan
+  readonly members: readonly Member[]
+  readonly secretNames: ReadonlyMap<string, string>
+  readonly before: Release | null | undefined
+  /** Unix milliseconds. */
+  readonly deployedAt: number
+}
+
+export const releaseOf = ({ plan, members, secretNames, before, deployedAt }: ReleaseParts): Release => ({
+  revision: (before?.revision ?? 0) + 1,
   deployedAt,
   members: members.map(({ stored }) => stored),
   completed: [],
+  ...appVolumesOf(before, members),
   secrets: plan.secrets
     .filter(({ from }) => from !== 'project')
     .map((secret) => secretNames.get(secret.name) ?? appSecretName(plan.name, secret)),
 })
+
+function appVolumesOf(
+  before: Release | null | undefined,
+  members: readonly Member[],
+): Pick<Release, 'appVolumes'> {
+  const all = new Set([...(before?.appVolumes ?? []), ...members.flatMap(({ appVolumes }) => appVolumes)])
+  return all.size === 0 ? {} : { appVolumes: [...all] }
+}
 
 /** Secrets of the former release that the next one does not have. */
 export const leftBy = (before: Release | null | undefined, next: Release): string[] =>

@@ -81,6 +81,15 @@ it('a volume stays with its member: another one would not get its data', () => {
   expect(() => expectSameVolumes(null, release({ store: ['data'] }))).not.toThrow()
 })
 
+it('a volume that one member had is not shared: the others would not get its data', () => {
+  const shared: Release = { ...release({ db: [], web: [] }), appVolumes: ['data'] }
+  expect(() => expectSameVolumes(release({ db: ['data'] }), shared)).toThrow(
+    'the volume "data" has the data of db, which others would not get by sharing it',
+  )
+  expect(() => expectSameVolumes(release({ db: ['other'] }), shared)).not.toThrow()
+  expect(() => expectSameVolumes(shared, shared)).not.toThrow()
+})
+
 describe('room for apps', () => {
   const appsOf = (count: number, clientId: string, accountId = 'a') =>
     Object.fromEntries(

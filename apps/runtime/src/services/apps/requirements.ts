@@ -7,7 +7,7 @@ import { type Member, refused } from './members.ts'
 import type { Release, StoredApps } from './stored-apps.ts'
 
 /** The engine that runs members. */
-export type JoiningEngine = Pick<Engine, 'missingForNames'>
+export type JoiningEngine = Pick<Engine, 'missingForNames' | 'removeData'>
 
 /** Apps of a project and of the device, with those that former accounts left; and characters of the record of each. */
 const maxApps = { ofProject: 50, onDevice: 200, characters: 65_536 } as const
@@ -41,14 +41,26 @@ export function expectAppRoom(value: StoredApps, key: string, owner: Owner, rele
 }
 
 /**
- * A volume is data of the container that has it: it would be lost if another member got it.
+ * A volume that one member has is data of its container: it would be lost if another member got it, or shared it.
  *
  * @throws RpcError `conflict`
  */
-export function expectSameVolumes(before: Release | null | undefined, { members }: Release): void {
+export function expectSameVolumes(
+  before: Release | null | undefined,
+  { members, appVolumes = [] }: Release,
+): void {
   const former = new Map(
     (before?.members ?? []).flatMap((each) => each.volumes.map((name) => [name, each.service])),
   )
+  for (const volume of appVolumes) {
+    const owner = former.get(volume)
+    if (owner !== undefined)
+      throw new RpcError(
+        'conflict',
+        `the volume ${JSON.stringify(volume)} has the data of ${owner}, which others would not get by sharing it`,
+        { hint: `Leave it with ${owner}, and share a volume with another name.` },
+      )
+  }
   for (const { service, volumes } of members)
     for (const volume of volumes) {
       const owner = former.get(volume)

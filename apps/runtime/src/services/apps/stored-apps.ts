@@ -31,6 +31,8 @@ const release = z.strictObject({
   deployedAt: z.number(),
   /** In the order of their start. */
   members: z.array(storedMember),
+  /** Volumes that belong to the app, those of earlier releases included. Absent without any. */
+  appVolumes: z.array(z.string()).optional(),
   /** Secrets of the project that were set for this app alone. */
   secrets: z.array(z.string()),
   /** Members that ran once, each to its end. Written before the deployments have their revisions. */

@@ -133,6 +133,7 @@ function open(): Containers {
     appNameOf: () => undefined,
     namesOf: () => undefined,
     completionOf: () => undefined,
+    sharedDataOf: () => ({}),
     configOf: () => Buffer.alloc(0),
     grants: { expect: () => undefined },
     engines: { function: engine, oci: engine },

@@ -139,7 +139,7 @@ export function createContainers(parts: ContainerParts): Containers {
 
   async function wipe<T>(accountId: string, leave: () => Promise<T>): Promise<T> {
     const forget = async () => {
-      await store.update((value) => withoutAccount(value, accountId))
+      await store.update((value) => withoutAccount(value, accountId, parts.sharedDataOf(accountId)))
       await Promise.all([paths.forget(accountId), parts.secrets.forget(accountId)])
     }
     await resuming

@@ -170,7 +170,7 @@ export function createDeploy(parts: ChangeParts, steps: DeploySteps): Deploys {
     deploy: (owner, spec) =>
       inTurn(keyOf(owner, spec.name), (entry, key) => {
         parts.expectSingle(key, 'deployApp changes it with the others')
-        expectNoConfigs(spec)
+        expectNothingOfApp(spec)
         const deployment = steps.plan(owner, key, spec, 'deployContainer')
         expectDeployable(store.value, deployment)
         return start(deployment, entry)
@@ -187,12 +187,21 @@ export function createDeploy(parts: ChangeParts, steps: DeploySteps): Deploys {
   }
 }
 
-/** @throws RpcError `invalid_params` for files, which only an app has */
-function expectNoConfigs({ env }: ContainerSpec): void {
-  if (readSettings(env)['MCM.CONFIGS'].length > 0)
-    throw new RpcError('invalid_params', 'env["MCM.CONFIGS"] follows from the plan of an app', {
-      hint: 'Deploy a Compose file with "configs", or put the files into the image.',
-    })
+/** Settings that only a member of an app has, and what to do instead. */
+const ofApps = {
+  'MCM.CONFIGS': 'Deploy a Compose file with "configs", or put the files into the image.',
+  'MCM.CONFIG_FOLDERS': 'Deploy a Compose file with a folder in "volumes", or put the files into the image.',
+  'MCM.APP_VOLUMES': 'Deploy a Compose file with services that share a volume, or use MCM.VOLUMES.',
+} as const
+
+/** @throws RpcError `invalid_params` for files and volumes that only an app has */
+function expectNothingOfApp({ env }: ContainerSpec): void {
+  const settings = readSettings(env)
+  for (const name of Object.keys(ofApps) as (keyof typeof ofApps)[])
+    if (settings[name].length > 0)
+      throw new RpcError('invalid_params', `env["${name}"] follows from the plan of an app`, {
+        hint: ofApps[name],
+      })
 }
 
 /** The ports of the new version are open while it starts. */

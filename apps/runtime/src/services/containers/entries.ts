@@ -16,7 +16,8 @@ import { safely } from '@selvedge/service-kit/safely'
 import type { MemberNames } from '../apps/member-names.ts'
 import type { Completion } from '../apps/stored-apps.ts'
 import type { ContentInUse } from '../deployments/content-in-use.ts'
-import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
+import { sharedDataKey } from '../deployments/data-keys.ts'
+import type { DeploymentStore, Deployments, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
 import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
 import { logLines } from '../engines/log-lines.ts'
@@ -58,6 +59,8 @@ export interface EntryParts {
   readonly completionOf: (key: string, revision: number) => Completion | undefined
   /** The content of a file of its app. @throws RpcError `container_failed` if it is missing */
   readonly configOf: (key: string, digest: string) => Buffer
+  /** Data that members of the apps of an account share. */
+  readonly sharedDataOf: (accountId: string) => Deployments['leaving']
   /** Ports of the device that lead to containers. */
   readonly ports: PortKeeper
   /** Times at which functions are called. */
@@ -154,7 +157,7 @@ export function createEntries(
       },
       // A container may write what it likes into its own log; lines of the runtime may quote secrets in errors and addresses.
       log: (stream, text) => (stream === 'runtime' ? noteIn(entry, text) : entry.log.add(stream, text)),
-      ...ofApp(parts, key, settings),
+      ...ofApp(parts, key, container, settings),
       expectAllowed: () => allowed.expect(container),
       ...secretsOf(parts.secrets, entry.mask, container, settings),
     }
@@ -251,12 +254,22 @@ export const completedOf = (
   { wanted, revision }: StoredContainer,
 ): Completion | undefined => (wanted === 'stopped' ? completionOf(key, revision) : undefined)
 
-/** What a plan has of its app: other members, and files. */
-function ofApp({ namesOf, configOf }: EntryParts, key: string, settings: ContainerSettings) {
+/** What a plan has of its app: other members, files, and volumes. */
+function ofApp(
+  { namesOf, configOf }: EntryParts,
+  key: string,
+  container: StoredContainer,
+  settings: ContainerSettings,
+) {
+  const shared = sharedDataKey(container, settings)
   const members = namesOf(key)
   const used = usedConfigs(settings['MCM.CONFIGS'])
   const configs = used.map((each) => ({ ...each, read: () => configOf(key, each.digest) }))
-  return { ...(members && { members }), ...(configs.length > 0 && { configs }) }
+  return {
+    ...(members && { members }),
+    ...(configs.length > 0 && { configs }),
+    ...(shared !== undefined && { sharedDataKey: shared }),
+  }
 }
 
 /** What a plan has of secrets. They are hidden before the instance has them. */

@@ -3,6 +3,7 @@ import { type HistoryEntry, type LogLine, RpcError } from '@selvedge/protocol'
 import { redactText } from '@selvedge/protocol/redaction'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Learned } from '@selvedge/service-kit/store'
+import { dataKeysOf } from '../deployments/data-keys.ts'
 import {
   type Content,
   type DeploymentStore,
@@ -40,12 +41,14 @@ export interface History {
    * Makes several containers and removes others, in one change of the document: all of it is on the disk, or nothing.
    *
    * @param expect called with the document as it is when the change is made. If it throws, nothing is changed
+   * @param leaving data that is still to be removed, beside that of the removed containers
    * @throws StoreError, and what `expect` throws
    */
   putAll(
     made: readonly Made[],
     removed: readonly { readonly key: string; readonly happened: HistoryItem }[],
     expect: (value: Deployments) => void,
+    leaving?: Deployments['leaving'],
   ): Promise<void>
   /**
    * Changes a container that is there.
@@ -99,7 +102,7 @@ function withContainer(
     ...value,
     contents: { ...contents, ...value.contents },
     containers: { ...value.containers, [key]: container },
-    leaving: without(value.leaving, container.dataKey),
+    leaving: dataKeysOf(container).reduce(without<Content['kind']>, value.leaving),
   }
   return withHistory(withoutUnused(next), key, happened)
 }
@@ -117,14 +120,18 @@ export function withoutContainer(value: Deployments, key: string, happened: Hist
   return withHistory(withoutUnused(next), key, happened)
 }
 
-function putAll(paths: PathOwners, ...[made, removed, expect]: Parameters<History['putAll']>): Promise<void> {
+function putAll(
+  paths: PathOwners,
+  ...[made, removed, expect, leaving = {}]: Parameters<History['putAll']>
+): Promise<void> {
   const next = new Map<string, StoredContainer | undefined>([
     ...removed.map(({ key }) => [key, undefined] as const),
     ...made.map(({ key, container }) => [key, container] as const),
   ])
   return paths.change(next, (value) => {
     expect(value)
-    const left = removed.reduce((all, { key, happened }) => withoutContainer(all, key, happened), value)
+    const before = { ...value, leaving: { ...value.leaving, ...leaving } }
+    const left = removed.reduce((all, { key, happened }) => withoutContainer(all, key, happened), before)
     return made.reduce(
       (all, { key, container, content, happened }) =>
         withContainer(all, key, container, happened, { [content.config.digest]: content }),
@@ -192,7 +199,7 @@ export function createHistory(parts: {
 
   return {
     item,
-    putAll: (made, removed, expect) => putAll(paths, made, removed, expect),
+    putAll: (...change) => putAll(paths, ...change),
     put: (key, content, make, happened) => write(key, make, happened, { [content.config.digest]: content }),
     changeAll: (changes) => changeAll(paths, store, changes),
     change: (key, make, happened) => changeAll(paths, store, [{ key, make, happened }]),

@@ -110,9 +110,17 @@ export function expectFree(
   )
 }
 
-/** @throws RpcError `invalid_params` for a function that is to get files of its app */
-export function expectFiles(settings: Pick<ContainerSettings, 'MCM.CONFIGS'>, { kind }: Content): void {
-  if (settings['MCM.CONFIGS'].length === 0 || kind === 'oci') return
+/** @throws RpcError `invalid_params` for a function that is to get files or volumes of its app */
+export function expectFiles(
+  settings: Pick<ContainerSettings, 'MCM.CONFIGS' | 'MCM.APP_VOLUMES'>,
+  { kind }: Content,
+): void {
+  if (kind === 'oci') return
+  if (settings['MCM.APP_VOLUMES'].length > 0)
+    throw new RpcError('invalid_params', 'it is a function, which shares no volumes of its app', {
+      hint: 'Remove its volumes: a function stores data with context.storage.',
+    })
+  if (settings['MCM.CONFIGS'].length === 0) return
   throw new RpcError('invalid_params', 'it is a function, which gets no files of its app (configs)', {
     hint: 'Bundle the files with the function, or use variables.',
   })

@@ -107,8 +107,16 @@ export function withImageUsed(value: Deployments, key: string, usedAt: number): 
   return image ? { ...value, images: { ...value.images, [key]: { ...image, usedAt } } } : value
 }
 
-/** The document without all that belongs to an account; the data of its containers is still to be removed. */
-export function withoutAccount(value: Deployments, accountId: string): Deployments {
+/**
+ * The document without all that belongs to an account; the data of its containers is still to be removed.
+ *
+ * @param shared data of its apps, which is still to be removed, too
+ */
+export function withoutAccount(
+  value: Deployments,
+  accountId: string,
+  shared: Deployments['leaving'],
+): Deployments {
   const data = ofAccount(value.containers, accountId).map(
     ([, { dataKey, digest }]) => [dataKey, value.contents[digest]!.kind] as const,
   )
@@ -119,7 +127,7 @@ export function withoutAccount(value: Deployments, accountId: string): Deploymen
     images: others(value.images),
     containers: others(value.containers),
     history: others(value.history),
-    leaving: { ...value.leaving, ...Object.fromEntries(data) },
+    leaving: { ...value.leaving, ...Object.fromEntries(data), ...shared },
   })
 }
 

@@ -20,6 +20,9 @@ const encoded = (part: string): string => encodeURIComponent(part.toWellFormed()
 export const keyOf = ({ account_id, client_id }: Owner, name: string): string =>
   [account_id, client_id, name].map(encoded).join('/')
 
+/** The key of the volumes that members of an app share. No container has it: it has a part more than theirs. */
+export const appDataKey = (owner: Owner, app: string): string => `${keyOf(owner, app)}/volumes`
+
 /** The ID of a thing, as callers see it. */
 export const idOf = ({ clientId, name }: Pick<Owned, 'clientId'> & { readonly name: string }): string =>
   `${clientId}-${name}`

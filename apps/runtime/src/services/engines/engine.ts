@@ -76,6 +76,8 @@ export interface Plan {
   /** Key of the container, and of what it stores: no two owners have the same. */
   readonly key: string
   readonly dataKey: string
+  /** Key of the volumes that it shares with others of its app. Absent: it shares no volume. */
+  readonly sharedDataKey?: string
   /** Who wants it, for what the owner of the device allows. */
   readonly asking: Asking
   readonly revision: number

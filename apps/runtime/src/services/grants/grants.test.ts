@@ -59,6 +59,7 @@ describe('a device grants', () => {
     expect(problem(config, { 'MCM.DEVICES': '/dev/ttyUSB0,/dev/ttyUSB1' })).toContain('/dev/ttyUSB1')
     expect(problem(config, { 'MCM.DEVICES': '/dev/ttyUSB' })).not.toBe('')
     expect(problem(config, { 'MCM.DEVICES': 'gpu' })).not.toBe('')
+    expect(problem(config, { 'MCM.DEVICES': '/dev/ttyUSB1:/dev/ttyUSB0' })).toContain('/dev/ttyUSB1')
   })
 
   it('a folder for reading or for writing, and no folder in it', () => {

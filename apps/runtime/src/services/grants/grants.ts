@@ -6,6 +6,7 @@ import {
   readDeviceRule,
   readMountRule,
   readNetworkRule,
+  usedDevices,
   usedMounts,
 } from '@selvedge/protocol'
 import { idOf } from '../deployments/ownership.ts'
@@ -43,9 +44,9 @@ export function createGrants(config: GrantConfig): Grants {
   return {
     expect(container, settings) {
       const to = `service=${idOf(container)}`
-      for (const device of settings['MCM.DEVICES'])
-        if (!grants(devices, container, device))
-          throw refused('MCM.DEVICES', device, `services.devices: ["${device} ${to}"]`)
+      for (const { source } of usedDevices(settings['MCM.DEVICES']))
+        if (!grants(devices, container, source))
+          throw refused('MCM.DEVICES', source, `services.devices: ["${source} ${to}"]`)
       for (const { source, isWritable } of usedMounts(settings['MCM.MOUNTS'])) {
         if (grants(mounts, container, source, isWritable)) continue
         const mode = isWritable ? 'rw' : 'ro'

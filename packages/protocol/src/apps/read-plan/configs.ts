@@ -1,5 +1,6 @@
 /** Files of the app that a member gets. */
-import { isReservedFolder } from '../../mcm/settings/files.ts'
+import { isInFolder } from '../../mcm/settings/configs.ts'
+import { isReservedFolder, reservedPaths } from '../../mcm/settings/files.ts'
 import { configText, containerSettings, usedMounts } from '../../mcm/settings.ts'
 import { type AppService, appPlanLimits } from '../plan.ts'
 import { memoryFoldersOf } from './env.ts'
@@ -48,7 +49,26 @@ function foldersOf({ volumes, env }: AppService): string[] {
   ]
 }
 
-const isBelow = (path: string, folder: string): boolean => path.startsWith(`${folder}/`)
+/** Folders of files are read-only, and replace those of the image: nothing else is in them, and each has a file. */
+export function checkFolders({ add }: PlanContext, service: AppService, path: AppProblem['path']): void {
+  const { name, configs, configFolders = [] } = service
+  const others = foldersOf(service)
+  for (const [at, folder] of configFolders.entries()) {
+    const where = [...path, 'configFolders', at]
+    const shown = JSON.stringify(folder)
+    const inside = others.find((each) => each === folder || isInFolder(each, folder))
+    if (inside !== undefined)
+      add(
+        where,
+        `${name}: ${JSON.stringify(inside)} would be in ${shown}, a folder with nothing but files of the app`,
+        'Choose another path for one of them.',
+      )
+    if (isReservedFolder(folder) || reservedPaths.some((each) => isInFolder(each, folder)))
+      add(where, `${name}: the folder ${shown} cannot be replaced`, 'Choose another folder.')
+    if (!configs.some(({ target }) => isInFolder(target, folder)))
+      add(where, `${name}: no file is in the folder ${shown}`, 'Remove it, or give it a file.')
+  }
+}
 
 function whyNot(target: string, folders: readonly string[], files: ReadonlySet<string>): string | undefined {
   const shown = JSON.stringify(target)
@@ -56,8 +76,8 @@ function whyNot(target: string, folders: readonly string[], files: ReadonlySet<s
   if (files.has(target)) return `the file ${shown} is there twice`
   if (folders.includes(target)) return `${shown} is a folder of the service already`
   const others = [...folders, ...files]
-  const below = others.find((each) => isBelow(each, target))
+  const below = others.find((each) => isInFolder(each, target))
   if (below !== undefined) return `the file ${shown} would be the folder of ${JSON.stringify(below)}`
-  const above = [...files].find((each) => isBelow(target, each))
+  const above = [...files].find((each) => isInFolder(target, each))
   return above === undefined ? undefined : `${JSON.stringify(above)} is a file, and has no ${shown} in it`
 }

@@ -7,8 +7,10 @@ import type { AppProblem, PlanContext } from './problems.ts'
 /** Settings that follow from other parts of the plan. */
 const fromPlan = [
   'MCM.VOLUMES',
+  'MCM.APP_VOLUMES',
   'MCM.SECRETS',
   'MCM.CONFIGS',
+  'MCM.CONFIG_FOLDERS',
   'MCM.GATEWAY',
   'MCM.HOSTNAME',
   'MCM.CAPABILITIES',

@@ -19,6 +19,8 @@ export interface ReadMember {
   readonly dependsOn: readonly string[]
   /** Names of volumes, which are data of the container. */
   readonly volumes: readonly string[]
+  /** Names of volumes of the app, which it shares with other members. */
+  readonly appVolumes: readonly string[]
   /** How often it is started again after a failure, if it runs once; null for a service. */
   readonly retries: number | null
 }
@@ -36,6 +38,8 @@ export interface PlanReaderOptions {
   readonly platform: string | undefined
   /** Names under which secrets of the plan are stored, where these differ from {@link appSecretName}. */
   readonly secretNames?: ReadonlyMap<string, string>
+  /** Names of volumes that members of an earlier release of the app share: they stay volumes of the app. */
+  readonly appVolumes?: readonly string[]
 }
 
 type AddProblem = (path: AppProblem['path'], why: string, hint: string) => void
@@ -48,8 +52,8 @@ export interface PlanContext extends PlanReaderOptions {
   readonly known: Set<string>
   /** Of the services of the plan. */
   readonly restarts: ReadonlyMap<string, AppService['restart']>
-  /** Service of each named volume. */
-  readonly volumes: Map<string, string>
+  /** Named volumes that belong to the app: several services have them. */
+  readonly shared: ReadonlySet<string>
   /** Service of each path of the gateway, and of each port of the device. */
   readonly paths: Map<string, string>
   readonly ports: Map<string, string>

@@ -5,14 +5,14 @@
  */
 import { appContainerName } from '../app-secrets.ts'
 import type { AppPlan, AppService } from '../plan.ts'
-import { configsOf } from './configs.ts'
+import { checkFolders, configsOf } from './configs.ts'
 import { checkEnv, joined, settingsOf } from './env.ts'
 import { checkNetworks, checkTaken } from './networks.ts'
 import { checkOnce, checkOrder, isOnce, onceSettings, retriesOf } from './once.ts'
 import type { AppProblem, PlanContext, PlanReaderOptions, ReadMember, ReadPlan } from './problems.ts'
 import { secretsOf } from './secrets.ts'
 import { checkSupported } from './supported.ts'
-import { volumesOf } from './volumes.ts'
+import { sharedVolumes, volumesOf } from './volumes.ts'
 import { checkConfigs, checkSize, checkUnique } from './whole.ts'
 
 export {
@@ -36,7 +36,7 @@ export function readAppPlan(plan: AppPlan, options: PlanReaderOptions): ReadPlan
     add: (path, why, hint) => void problems.push({ path, why, hint }),
     known: new Set(),
     restarts: new Map(plan.services.map(({ name, restart }) => [name, restart])),
-    volumes: new Map(),
+    shared: sharedVolumes(plan, options.appVolumes ?? []),
     paths: new Map(),
     ports: new Map(),
     onNetwork,
@@ -58,13 +58,18 @@ function readMember(context: PlanContext, service: AppService, path: AppProblem[
   checkOrder(context, service, path)
   checkNetworks(context, service, path)
   checkEnv(context, service, path)
+  const volumes = volumesOf(context, service, path)
   const parts: Record<string, string> = {
-    ...joined(context, path, 'MCM.VOLUMES', volumesOf(context, service, path)),
+    ...joined(context, path, 'MCM.VOLUMES', volumes.own),
+    ...joined(context, path, 'MCM.APP_VOLUMES', volumes.shared),
     ...joined(context, path, 'MCM.SECRETS', secretsOf(context, service, path)),
     ...joined(context, path, 'MCM.CONFIGS', configsOf(context, service, path)),
+    ...joined(context, path, 'MCM.CONFIG_FOLDERS', service.configFolders ?? []),
     ...settingsOf(service),
   }
+  checkFolders(context, service, path)
   checkTaken(context, service, path)
+  const named = service.volumes.flatMap(({ volume }) => (volume === null ? [] : [volume]))
   return {
     spec: {
       name: appContainerName(context.plan.name, service.name),
@@ -73,7 +78,8 @@ function readMember(context: PlanContext, service: AppService, path: AppProblem[
     },
     networks: service.networks,
     dependsOn: [...new Set(service.dependsOn.map((each) => each.service))],
-    volumes: service.volumes.flatMap(({ volume }) => (volume === null ? [] : [volume])),
+    volumes: named.filter((each) => !context.shared.has(each)),
+    appVolumes: named.filter((each) => context.shared.has(each)),
     retries: retriesOf(service),
   }
 }

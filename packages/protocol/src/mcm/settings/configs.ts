@@ -1,6 +1,6 @@
 /** Files of an app that one of its members gets. */
 import { isFolder, isReservedFolder } from './files.ts'
-import { listOf, maxGiven, withoutRepeats } from './lists.ts'
+import { listOf, withoutRepeats } from './lists.ts'
 
 /** A file that a container gets, read-only. */
 export interface UsedConfig {
@@ -21,6 +21,9 @@ export const configModePattern = /^0[0-7]{3}$/
 /** Users and groups that a file may belong to: as many as a container has. */
 export const maxConfigId = 65_535
 
+/** Files of one container, and folders with such files. */
+const maxConfigs = { files: 64, folders: 16 } as const
+
 const configPattern = /^[0-9a-f]{64}:\/[^:]+:0[0-7]{3}:\d{1,5}:\d{1,5}$/
 
 export const configText = ({ digest, target, mode, uid, gid }: UsedConfig): string =>
@@ -35,11 +38,22 @@ export const usedConfigs = (texts: readonly string[]): UsedConfig[] =>
 
 export function readConfigs(text: string): readonly string[] | undefined {
   const configs = listOf(configPattern, text)
-  if (!configs || configs.length > maxGiven) return undefined
+  if (!configs || configs.length > maxConfigs.files) return undefined
   const used = usedConfigs(configs)
   const isSound = used.every(
     ({ target, uid, gid }) =>
       isFolder(target) && !isReservedFolder(target) && uid <= maxConfigId && gid <= maxConfigId,
   )
   return isSound && withoutRepeats(used.map(({ target }) => target)) ? configs : undefined
+}
+
+export const isInFolder = (path: string, folder: string): boolean => path.startsWith(`${folder}/`)
+
+export function readConfigFolders(text: string): readonly string[] | undefined {
+  const folders = listOf(/^\/[^:]+$/, text)
+  if (!folders || folders.length > maxConfigs.folders) return undefined
+  const isSound = folders.every(
+    (each) => isFolder(each) && !isReservedFolder(each) && !folders.some((other) => isInFolder(each, other)),
+  )
+  return isSound && withoutRepeats(folders) ? folders : undefined
 }

@@ -8,10 +8,15 @@ export const isFolder = (path: string): boolean =>
 /** Files that the runtime gives each container. */
 export const runtimeFiles = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf', '/run/.containerenv'] as const
 
+/** Folders of the kernel, and folders and files that the runtime gives each container. */
+export const reservedPaths: readonly string[] = [
+  ...['/proc', '/sys', '/dev', '/run/selvedge', '/run/secrets'],
+  ...runtimeFiles,
+]
+
 /** Folders of the kernel and of the runtime, which nothing of a container replaces. */
 export const isReservedFolder = (path: string): boolean =>
-  /^\/(?:proc|sys|dev|run\/(?:selvedge|secrets))(?:\/|$)/.test(path) ||
-  runtimeFiles.some((each) => path === each || path.startsWith(`${each}/`))
+  reservedPaths.some((each) => path === each || path.startsWith(`${each}/`))
 
 /** A volume of a container. */
 interface UsedVolume {
@@ -28,9 +33,37 @@ export const usedVolumes = (texts: readonly string[]): UsedVolume[] =>
     return { name, target, isReadOnly: option === 'ro' }
   })
 
+/** A volume of an app, which its members share. */
+export interface UsedAppVolume extends UsedVolume {
+  /** Name of the app. */
+  readonly app: string
+}
+
+/** The volumes of the setting `MCM.APP_VOLUMES`, in its order. */
+export const usedAppVolumes = (texts: readonly string[]): UsedAppVolume[] =>
+  texts.map((text) => {
+    const app = text.slice(0, text.indexOf('/'))
+    return { app, ...usedVolumes([text.slice(app.length + 1)])[0]! }
+  })
+
+const appVolumePattern = /^[a-z0-9](?:[a-z0-9-]{0,28}[a-z0-9])?\/[a-z0-9][a-z0-9_-]{0,31}:\/[^:]+(?::ro)?$/
+const maxAppVolumes = 64
+
+export function readAppVolumes(text: string): readonly string[] | undefined {
+  const volumes = listOf(appVolumePattern, text)
+  if (!volumes || volumes.length > maxAppVolumes) return undefined
+  const used = usedAppVolumes(volumes)
+  const isSound = used.every(
+    ({ app, target }) => app === used[0]!.app && isFolder(target) && !isReservedFolder(target),
+  )
+  const areOnce =
+    withoutRepeats(used.map(({ name }) => name)) && withoutRepeats(used.map(({ target }) => target))
+  return isSound && areOnce ? volumes : undefined
+}
+
 /** A device node, also by one of the names that survive replugging, such as those in `/dev/serial/by-id`. */
 export const isDevicePath = (path: string): boolean =>
-  path.length <= 200 && /^\/dev(?:\/(?!\.{1,2}(?:\/|$))[\w.+:@=-]+)+$/.test(path)
+  path.length <= 200 && !path.includes(':/') && /^\/dev(?:\/(?!\.{1,2}(?:\/|$))[\w.+:@=-]+)+$/.test(path)
 
 export function readMemoryFolders(text: string): readonly string[] | undefined {
   const folders = listOf(/^\/[^:]*(?::[1-9]\d{0,4})?$/, text)
@@ -42,12 +75,28 @@ export function readMemoryFolders(text: string): readonly string[] | undefined {
 /** Word of `MCM.DEVICES` for the graphics processors of the device. */
 export const gpuWord = 'gpu'
 
+/** A device that a container gets. */
+export interface UsedDevice {
+  /** On the device; or {@link gpuWord}. */
+  readonly source: string
+  /** In the container. */
+  readonly target: string
+}
+
+/** The devices of the setting `MCM.DEVICES`, in its order. A name of a device may have colons in it. */
+export const usedDevices = (texts: readonly string[]): UsedDevice[] =>
+  texts.map((text) => {
+    const at = text.indexOf(':/dev/')
+    return at < 0 ? { source: text, target: text } : { source: text.slice(0, at), target: text.slice(at + 1) }
+  })
+
 export function readDevices(text: string): readonly string[] | undefined {
   const devices = listOf(/^(?:gpu|\/dev\/[^,\s]+)$/, text)
-  const isNode = (each: string) => each === gpuWord || isDevicePath(each)
-  return devices && devices.length <= maxGiven && devices.every(isNode) && withoutRepeats(devices)
-    ? devices
-    : undefined
+  if (!devices || devices.length > maxGiven) return undefined
+  const used = usedDevices(devices)
+  const isNode = ({ source, target }: UsedDevice) =>
+    source === gpuWord ? target === gpuWord : isDevicePath(source) && isDevicePath(target)
+  return used.every(isNode) && withoutRepeats(used.map(({ target }) => target)) ? devices : undefined
 }
 
 /** A folder of the device that a container gets. */

@@ -49,3 +49,11 @@ export function readHosts(text: string): readonly string[] | undefined {
   }
   return hosts && hosts.length <= 64 && hosts.every(isHost) ? hosts : undefined
 }
+
+/** Files and sockets that a process may have open. */
+export const openFiles = { min: 256, usual: 1024, max: 65_536 } as const
+
+export function readOpenFiles(text: string): number | undefined {
+  const value = /^\d{1,6}$/.test(text) ? Number(text) : 0
+  return value >= openFiles.min && value <= openFiles.max ? value : undefined
+}

@@ -3,18 +3,20 @@ import type { Deployments } from '../../deployments/deployments.ts'
 import type { Owner } from '../../deployments/ownership.ts'
 import type { EntriesByKey, TogetherParts } from './group.ts'
 
+/** @param shared data of all of them together */
 export async function removeAll(
   context: TogetherParts,
   owner: Owner,
   keys: readonly string[],
   rule: string,
   entries: EntriesByKey,
+  shared: Deployments['leaving'],
 ): Promise<void> {
   const { history } = context
-  const data = dataOf(context, keys)
+  const data = { ...dataOf(context, keys), ...shared }
   const happened = history.item('removed', rule, '', owner)
   const removed = keys.map((key) => ({ key, happened }))
-  await history.putAll([], removed, () => undefined)
+  await history.putAll([], removed, () => undefined, shared)
   context.onChange()
   const failure = await clear(context, keys, data, entries)
   if (failure !== undefined) throw failure

@@ -2,6 +2,7 @@
  * Deploys and removes several containers as one. All of them start beside what runs and are checked; then one change of the document
  * makes them those that serve. So a power cut leaves the former containers or the next ones, never some of both.
  */
+import type { Deployments } from '../../deployments/deployments.ts'
 import { keyOf, type Owner } from '../../deployments/ownership.ts'
 import type { ChangeParts } from '../changes.ts'
 import type { DeploySteps } from '../deploy.ts'
@@ -23,9 +24,15 @@ export interface Together {
    * Removes containers with their data. Names without a container are left out.
    *
    * @param names in the order in which they stop
+   * @param shared data of all of them together, which is removed, too
    * @throws StoreError: then nothing is removed; RpcError if data is left, which is removed at the next start of the runtime
    */
-  removeTogether(owner: Owner, names: readonly string[], rule: string): Promise<void>
+  removeTogether(
+    owner: Owner,
+    names: readonly string[],
+    rule: string,
+    shared?: Deployments['leaving'],
+  ): Promise<void>
   /**
    * Starts those of the containers that do not run, one after the other. They stay started when the device restarts.
    *
@@ -77,8 +84,8 @@ export function createTogether(
         return deployAll(context, owner, group, entries)
       })
     },
-    removeTogether: (owner, names, rule) =>
-      inTurnsOf(owner, names, (keys, entries) => removeAll(context, owner, keys, rule, entries)),
+    removeTogether: (owner, names, rule, shared = {}) =>
+      inTurnsOf(owner, names, (keys, entries) => removeAll(context, owner, keys, rule, entries, shared)),
   }
 }
 

@@ -1,15 +1,16 @@
 /**
- * The files of its app that an instance gets: a copy of each, which the container mounts read-only. Where the runtime knows which users of
+ * The files of its app that an instance gets: a copy of each, which the container mounts read-only, by itself or in a whole folder. Where the runtime knows which users of
  * the device those of the container are, a file belongs to the user and the group that the app chose, with its permissions; elsewhere
  * every user in the container can read it.
  */
-import { chmodSync, chownSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isInFolder } from '@selvedge/protocol'
 import { makeTransientFolder } from '@selvedge/service-kit/store'
-import type { PlanConfig } from '../engine.ts'
+import type { Plan, PlanConfig } from '../engine.ts'
 import type { Users } from './profile.ts'
 
-/** A file for the engine. */
+/** A file, or a folder of files, for the engine. */
 export interface ConfigMount {
   /** On the device. */
   readonly path: string
@@ -34,7 +35,7 @@ const suffix = '-files'
 export function openConfigFiles(
   parent: string,
   name: string,
-  configs: readonly PlanConfig[],
+  { configs = [], settings }: Pick<Plan, 'configs' | 'settings'>,
   users: Users,
   isNew: boolean,
 ): ConfigFiles {
@@ -50,13 +51,30 @@ export function openConfigFiles(
   if (configs.length === 0) return { mounts: [], remove }
   makeTransientFolder(folder)
   chmodSync(folder, 0o711)
-  const mounts = configs.map((config) => {
+  const whole = settings['MCM.CONFIG_FOLDERS'].map((target, at) => ({
+    target,
+    path: join(folder, `folder-${at}`),
+  }))
+  const single: ConfigMount[] = []
+  for (const config of configs) {
     const { digest, mode, uid, gid, target } = config
-    const path = join(folder, [digest, mode.toString(8), uid, gid].join('-'))
+    const around = whole.find((each) => isInFolder(target, each.target))
+    const path = around
+      ? join(around.path, target.slice(around.target.length))
+      : join(folder, [digest, mode.toString(8), uid, gid].join('-'))
+    if (around) makeFolders(folder, dirname(path))
+    else single.push({ path, target })
     if (!existsSync(path)) write(path, config, users)
-    return { path, target }
-  })
-  return { mounts, remove }
+  }
+  return { mounts: [...single, ...whole], remove }
+}
+
+/** Every user in the container can list them, whatever the umask of the runtime. @param path in `top`, which is there */
+function makeFolders(top: string, path: string): void {
+  if (path === top || existsSync(path)) return
+  makeFolders(top, dirname(path))
+  mkdirSync(path)
+  chmodSync(path, 0o755)
 }
 
 function write(path: string, { read, mode, uid, gid }: PlanConfig, users: Users): void {

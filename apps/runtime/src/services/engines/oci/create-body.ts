@@ -1,11 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import type { ContainerSettings } from '@selvedge/protocol'
 import type { Plan } from '../engine.ts'
 import type { ConfigMount } from './config-files.ts'
 import type { EngineTraits } from './engine-traits.ts'
 import { deviceSpecs, type Given, mountSpecs } from './given.ts'
 import { rangeLabel, usernsMode } from './id-ranges.ts'
 import { type ImageConfig, stopSignalOf, userOf } from './image-config.ts'
+import { hardOpenFiles } from './open-files.ts'
 import { hostNameOf, ownFileMounts } from './own-files.ts'
 import { capabilitiesOf, type Users } from './profile.ts'
 import { socketName } from './socket-folder.ts'
@@ -13,7 +15,6 @@ import { memoryFolders, type Volumes } from './volumes.ts'
 
 /** The settings of a container, as sent to the engine. Everything that affects isolation is explicit. */
 const defaultMemoryMb = 512
-const maxFiles = 1024
 const mebibyte = 1024 * 1024
 const memoryFolder = (megabytes: number): string => `rw,noexec,nosuid,nodev,size=${megabytes * mebibyte}`
 /** Size at which the engine replaces its log of the container. The runtime has its own, smaller one. */
@@ -157,6 +158,12 @@ function programOf({ plan, config }: Program): object {
   }
 }
 
+/** An engine without the capability CAP_SYS_RESOURCE raises no limit above its own, which usually is that of the runtime. */
+function openFilesOf(settings: Pick<ContainerSettings, 'MCM.NOFILE'>): object {
+  const most = Math.min(settings['MCM.NOFILE'], hardOpenFiles())
+  return { Name: 'nofile', Soft: most, Hard: most }
+}
+
 /** Programs that have to be process 1. Any other one gets an init before it: as process 1 it would not get SIGTERM. */
 const isInit = ([program = '']: readonly string[]): boolean =>
   /^(?:.*\/)?(?:init|my_init|tini|tini-static|dumb-init|catatonit|docker-init|s6-svscan|systemd)$/.test(
@@ -194,7 +201,7 @@ function hostConfig(description: Description): object {
     NanoCpus: Math.round(settings['MCM.CPU'] * 1e9),
     PidsLimit: settings['MCM.PIDS'],
     Ulimits: [
-      { Name: 'nofile', Soft: maxFiles, Hard: maxFiles },
+      openFilesOf(settings),
       { Name: 'nproc', Soft: 4096, Hard: 4096 },
       ...(secretsFolder === undefined ? [] : [withoutCoreDumps]),
     ],
@@ -218,6 +225,7 @@ function hostConfig(description: Description): object {
         hasOwnNetwork: network !== undefined,
         hasWayOut,
         isPodman: traits.isPodman,
+        hasLocalTime: settings['MCM.LOCAL_TIME'],
       }),
       ...(secretsFolder === undefined ? [] : [`${secretsFolder}:${secretsTarget}:ro`]),
       ...configMounts.map(({ path, target }) => `${path}:${target}:ro`),

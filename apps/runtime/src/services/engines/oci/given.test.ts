@@ -66,6 +66,14 @@ describe('a container gets of the device', needs('root'), () => {
     given.close()
   })
 
+  it('a node under another path', () => {
+    execFileSync('mknod', ['-m', '0666', node, 'c', '1', '5'])
+    const given = hold({ 'MCM.DEVICES': `${node}:/dev/ttyACM0` })
+    expect(deviceSpecs(given)).toMatchObject([{ PathOnHost: node, PathInContainer: '/dev/ttyACM0' }])
+    given.close()
+    expect(problem({ 'MCM.DEVICES': `${node}-missing:${node}` })).toContain('-missing is not there')
+  })
+
   it.each(['0600', '0660', '0664', '0662'])('no node of mode %s for users of its own', (mode) => {
     execFileSync('mknod', ['-m', mode, node, 'c', '1', '5'])
     expect(problem({ 'MCM.DEVICES': node })).toContain('give it the mode 0666')

@@ -4,7 +4,14 @@
  */
 import { readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { type ContainerSettings, gpuWord, RpcError, usedMounts } from '@selvedge/protocol'
+import {
+  type ContainerSettings,
+  gpuWord,
+  RpcError,
+  type UsedDevice,
+  usedDevices,
+  usedMounts,
+} from '@selvedge/protocol'
 import * as answers from './answers.ts'
 import type { EngineApi } from './engine-api.ts'
 import type { EngineTraits } from './engine-traits.ts'
@@ -75,9 +82,11 @@ export function holdGiven({ settings, traits, users, own }: GivenParts): Given {
   }
   try {
     return {
-      devices: devices.flatMap(nodesOf).map((target) => {
-        return { target, held: hold('MCM.DEVICES', target, (opened) => whyNoDevice(opened, users)) }
-      }),
+      devices: usedDevices(devices)
+        .flatMap(nodesOf)
+        .map(({ source, target }) => {
+          return { target, held: hold('MCM.DEVICES', source, (opened) => whyNoDevice(opened, users)) }
+        }),
       mounts: usedMounts(mounts).map(({ source, target, isWritable }) => ({
         target,
         isWritable,
@@ -123,8 +132,8 @@ function whatIsThere(path: string): string {
 
 const gpuFolder = '/dev/dri'
 
-function nodesOf(device: string): string[] {
-  if (device !== gpuWord) return [device]
+function nodesOf(device: UsedDevice): UsedDevice[] {
+  if (device.source !== gpuWord) return [device]
   let names: string[] = []
   try {
     names = readdirSync(gpuFolder).filter((each) => /^(?:card|renderD)\d+$/.test(each))
@@ -136,7 +145,10 @@ function nodesOf(device: string): string[] {
       'engine_unavailable',
       `MCM.DEVICES has gpu, and ${gpuFolder} has no graphics processor`,
     )
-  return names.toSorted().map((each) => join(gpuFolder, each))
+  return names.toSorted().map((each) => {
+    const path = join(gpuFolder, each)
+    return { source: path, target: path }
+  })
 }
 
 /** Numbers of a device node, as makedev(3) joins them. */

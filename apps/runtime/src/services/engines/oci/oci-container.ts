@@ -199,7 +199,7 @@ async function openFolder(
     if (values) secrets?.replace(values)
     const socket = await openSocketFolder(folder, name, plan.host.serve, plan)
     try {
-      configs = openConfigFiles(folder, name, plan.configs ?? [], users, isNew)
+      configs = openConfigFiles(folder, name, plan, users, isNew)
     } catch (cause) {
       await socket.close()
       throw cause
@@ -283,15 +283,17 @@ async function limit(
 
 async function create(host: OciHost, prepared: Prepared, plan: Plan, own: OwnFolder): Promise<void> {
   const { api, name, reach, users, volumes } = prepared
-  const { owner } = host
   await prepared.load()
   await removeContainer(api, name)
   for (const volume of [...volumes.named, ...volumes.ofImage]) {
-    const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.dataKey, ...usersLabels(users) }
-    await api.send('POST', '/volumes/create', { Name: volume.name, Labels: volumeLabels })
+    const ofData = { [labels.owner]: host.owner, [labels.container]: volume.dataKey }
+    await api.send('POST', '/volumes/create', {
+      Name: volume.name,
+      Labels: { ...ofData, ...usersLabels(users) },
+    })
   }
   if (reach.isOfDevice) await expectFreePort(prepared.port)
-  if (reach.network !== undefined) await createNetwork(api, reach.network, owner, reach.hasWayOut)
+  if (reach.network !== undefined) await createNetwork(api, reach.network, host.owner, reach.hasWayOut)
   const gateway = await protect(host, api, reach)
   await api.send('POST', `/containers/create?name=${name}`, prepared.body(own))
   // Before its program runs: it has its process and its network from here on.

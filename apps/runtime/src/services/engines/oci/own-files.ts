@@ -5,10 +5,13 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Plan } from '../engine.ts'
+import { readLocalTime } from './local-time.ts'
 import { nameServer } from './outbound/rules.ts'
 
 /** Names of the files in the folder of an instance. */
 export const ownFileNames = ['hosts', 'hostname', 'empty', 'resolv.conf'] as const
+/** Those of a container that has the time zone of the device. */
+export const timeFileNames = ['localtime', 'timezone'] as const
 
 /** The host name of a container: of its settings, else one (RFC 1123) from its ID. */
 export const hostNameOf = ({ id, settings }: Pick<Plan, 'id' | 'settings'>): string =>
@@ -35,24 +38,35 @@ export function writeOwnFiles(folder: string, plan: Plan): void {
     empty: '',
     'resolv.conf': `nameserver ${nameServer}\n`,
   }
-  for (const each of ownFileNames) {
-    writeFileSync(join(folder, each), contents[each])
-    // For the users of the container, whatever the umask of the runtime.
-    chmodSync(join(folder, each), 0o644)
-  }
+  for (const each of ownFileNames) write(join(folder, each), contents[each])
+  if (!plan.settings['MCM.LOCAL_TIME']) return
+  const { zone, rules } = readLocalTime()
+  write(join(folder, 'localtime'), rules)
+  write(join(folder, 'timezone'), `${zone}\n`)
 }
 
-/**
- * The mounts of these files.
- *
- * @param hasOwnNetwork there it has no name server, or that of the runtime; in the network of the engine, that of the engine
- */
+function write(path: string, content: string | Buffer): void {
+  writeFileSync(path, content)
+  // For the users of the container, whatever the umask of the runtime.
+  chmodSync(path, 0o644)
+}
+
+interface MountParts {
+  /** There it has no name server, or that of the runtime; in the network of the engine, that of the engine. */
+  readonly hasOwnNetwork: boolean
+  readonly hasWayOut: boolean
+  readonly isPodman: boolean
+  readonly hasLocalTime: boolean
+}
+
+/** The mounts of these files. */
 export const ownFileMounts = (
   folder: string,
-  { hasOwnNetwork, hasWayOut, isPodman }: { hasOwnNetwork: boolean; hasWayOut: boolean; isPodman: boolean },
+  { hasOwnNetwork, hasWayOut, isPodman, hasLocalTime }: MountParts,
 ): string[] => [
   `${folder}/hosts:/etc/hosts:ro`,
   `${folder}/hostname:/etc/hostname:ro`,
   ...(hasOwnNetwork ? [`${folder}/${hasWayOut ? 'resolv.conf' : 'empty'}:/etc/resolv.conf:ro`] : []),
   ...(isPodman ? [`${folder}/empty:/run/.containerenv:ro`] : []),
+  ...(hasLocalTime ? timeFileNames.map((each) => `${folder}/${each}:/etc/${each}:ro`) : []),
 ]

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { makeTransientFolder } from '@selvedge/service-kit/store'
 import type { HostServices, Plan } from '../engine.ts'
 import { removeFolder } from '../remove-folder.ts'
-import { ownFileNames, writeOwnFiles } from './own-files.ts'
+import { ownFileNames, timeFileNames, writeOwnFiles } from './own-files.ts'
 
 /** Name of the socket in the folder. */
 export const socketName = 'host'
@@ -45,7 +45,7 @@ export async function openSocketFolder(
   const path = join(parent, name)
   makeTransientFolder(path)
   chmodSync(path, 0o711)
-  const remove = () => removeFolder(path, [socketName, ...ownFileNames])
+  const remove = () => removeFolder(path, [socketName, ...ownFileNames, ...timeFileNames])
   // A path by way of an open folder is short, however deep the state folder is.
   const isLong = Buffer.byteLength(join(path, socketName)) > maxPathBytes
   const opened = isLong ? openSync(path, constants.O_RDONLY | constants.O_DIRECTORY) : undefined

@@ -9,6 +9,7 @@ import {
   chooseRange,
   type IdRange,
   parseRange,
+  rangeLabel,
   rangesHint,
   readRanges,
   type SubordinateFiles,
@@ -22,9 +23,10 @@ const isRange = (range: IdRange | undefined): range is IdRange => range !== unde
 export interface UsersOf {
   /**
    * The users of a new container. Resolves with a range that no other container gets until `release` is called, which is to be when the
-   * engine knows the container, or it failed.
+   * engine knows the container, or it failed; but for members of one app that share volumes, which have one range.
    *
-   * @throws EngineError; RpcError `engine_unavailable` if no range is free
+   * @throws EngineError; RpcError `engine_unavailable` if no range is free, `container_failed` if its own volumes and the shared ones have
+   * files of other users
    */
   choose(api: EngineApi, traits: EngineTraits, plan: Plan): Promise<{ users: Users; release(): void }>
   /** The kind that a container without volumes gets now. */
@@ -33,20 +35,30 @@ export interface UsersOf {
 
 export function createUsersOf(owner: string, files: SubordinateFiles): UsersOf {
   /** Chosen for containers that the engine does not know yet. */
-  const reserved = new Set<IdRange>()
+  const reserved = new Set<{ readonly range: IdRange; readonly sharedKey: string | undefined }>()
 
-  /** Labels of the volumes that a container has already. */
-  async function volumesOf(api: EngineApi, { dataKey }: Plan) {
+  /** The users that the files in the volumes of some data belong to; undefined without volumes. */
+  async function ownersIn(api: EngineApi, dataKey: string): Promise<Owners | undefined> {
     const path = `/volumes?${byLabel(`${labels.container}=${dataKey}`)}`
     const { Volumes } = await api.read(path, answers.volumes)
-    return (Volumes ?? []).filter(({ Labels }) => Labels[labels.owner] === owner)
+    const own = (Volumes ?? []).filter(({ Labels }) => Labels[labels.owner] === owner)
+    const range = own.map(({ Labels }) => parseRange(Labels[labels.ids])).find(isRange)
+    // Volumes without a label have files of users of the device: an earlier release made them, or there were no ranges.
+    return range ?? (own.length > 0 ? 'device' : undefined)
+  }
+
+  async function ownersOf(api: EngineApi, { dataKey, sharedDataKey }: Plan) {
+    const own = await ownersIn(api, dataKey)
+    const shared = sharedDataKey === undefined ? undefined : await ownersIn(api, sharedDataKey)
+    if (own !== undefined && shared !== undefined && !areSame(own, shared)) throw withOtherUsers()
+    return own ?? shared
   }
 
   async function chooseFree(api: EngineApi, all: readonly IdRange[], seed: string): Promise<IdRange> {
     const { Volumes } = await api.read(`/volumes?${byLabel(labels.ids)}`, answers.volumes)
     const containers = await api.read(`/containers/json?all=true&${byLabel(labels.ids)}`, answers.listed)
     const known = [...(Volumes ?? []), ...containers].map(({ Labels }) => parseRange(Labels[labels.ids]))
-    return chooseRange(all, [...known.filter(isRange), ...reserved], seed)
+    return chooseRange(all, [...known.filter(isRange), ...[...reserved].map(({ range }) => range)], seed)
   }
 
   const withoutOwnUsers = ({ isRootless, isRemapped }: EngineTraits): Users =>
@@ -61,18 +73,35 @@ export function createUsersOf(owner: string, files: SubordinateFiles): UsersOf {
       const fixed = (users: Users) => ({ users, release: () => undefined })
       if (!mayHaveOwn(traits)) return fixed(withoutOwnUsers(traits))
       const all = readRanges(files)
-      const volumes = await volumesOf(api, plan)
-      const range = volumes.map(({ Labels }) => parseRange(Labels[labels.ids])).find(isRange)
-      if (range && all.length === 0) throw withoutRanges(range)
-      if (range) return fixed({ kind: 'own', range })
-      // Volumes without a label have files of users of the device: an earlier release made them, or there were no ranges.
-      if (volumes.length > 0 || all.length === 0) return fixed({ kind: 'device' })
-      const chosen = await chooseFree(api, all, `${owner} ${plan.key} ${plan.revision}`)
-      reserved.add(chosen)
-      return { users: { kind: 'own', range: chosen }, release: () => void reserved.delete(chosen) }
+      const { sharedDataKey: sharedKey } = plan
+      const found = await ownersOf(api, plan)
+      if (found === 'device' || (found === undefined && all.length === 0)) return fixed({ kind: 'device' })
+      if (found && all.length === 0) throw withoutRanges(found)
+      if (found) return fixed({ kind: 'own', range: found })
+      const chosen = await chooseFree(api, all, `${owner} ${sharedKey ?? `${plan.key} ${plan.revision}`}`)
+      // Another member of the app may be about to make the volumes.
+      const ofMember = [...reserved].find((each) => sharedKey !== undefined && each.sharedKey === sharedKey)
+      const entry = { range: ofMember?.range ?? chosen, sharedKey }
+      reserved.add(entry)
+      return { users: { kind: 'own', range: entry.range }, release: () => void reserved.delete(entry) }
     },
   }
 }
+
+/** Users that files in volumes belong to: a range, or the users of the device. */
+type Owners = IdRange | 'device'
+
+const areSame = (one: Owners, other: Owners): boolean =>
+  one === 'device' || other === 'device' ? one === other : rangeLabel(one) === rangeLabel(other)
+
+const withOtherUsers = (): RpcError =>
+  new RpcError(
+    'container_failed',
+    'its own volumes belong to other user IDs than those that it shares with members of its app',
+    {
+      hint: 'Only members that were deployed together from the start have the same user IDs. Give it no part in the shared volumes, or remove the app with its data and deploy it again.',
+    },
+  )
 
 const withoutRanges = ({ uid }: IdRange): RpcError =>
   new RpcError(

@@ -1,10 +1,10 @@
 /**
  * The volumes of a container: those of its settings, and those that its image declares. They belong to the data of the container, so
- * they are the same after a redeploy, and are removed with the container. A new volume gets the content and the owner of the folder of
- * the image; the engine does that.
+ * they are the same after a redeploy, and are removed with the container; or to its app, of which all members find the same ones. A new
+ * volume gets the content and the owner of the folder of the image; the engine does that.
  */
 import { hash } from 'node:crypto'
-import { isReservedFolder, RpcError, usedVolumes } from '@selvedge/protocol'
+import { isReservedFolder, RpcError, usedAppVolumes, usedVolumes } from '@selvedge/protocol'
 import type { Plan } from '../engine.ts'
 import type { ImageConfig } from './image-config.ts'
 
@@ -16,13 +16,15 @@ export const shortHash = (text: string): string => hash('sha256', text, 'hex').s
 interface Volume {
   /** In the engine. */
   readonly name: string
+  /** Key of the data that it belongs to. */
+  readonly dataKey: string
   /** Folder in the container. */
   readonly target: string
   readonly isReadOnly?: boolean
 }
 
 export interface Volumes {
-  /** Of the setting `MCM.VOLUMES`. */
+  /** Of the settings `MCM.VOLUMES` and `MCM.APP_VOLUMES`. */
   readonly named: readonly Volume[]
   /** That the image declares, without those that the settings give a volume or memory. */
   readonly ofImage: readonly Volume[]
@@ -38,16 +40,22 @@ const isPlain = (path: string): boolean => /^(?:\/[\w.-]+)+$/.test(path) && !/\/
 
 /** @throws RpcError `container_failed` for a folder that can't be a volume */
 export function volumesOf(plan: Plan, { config }: ImageConfig, owner: string): Volumes {
-  const prefix = `selvedge-${owner}-${shortHash(plan.dataKey)}`
-  const { settings } = plan
-  const named = usedVolumes(settings['MCM.VOLUMES']).map((each) => {
-    const target = withoutSlash(each.target)
+  const nameIn = (dataKey: string, name: string) => `selvedge-${owner}-${shortHash(dataKey)}-${name}`
+  const { settings, dataKey: ownKey, sharedDataKey: sharedKey } = plan
+  const wanted = [
+    ...usedVolumes(settings['MCM.VOLUMES']).map((each) => ({ ...each, dataKey: ownKey })),
+    ...(sharedKey === undefined
+      ? []
+      : usedAppVolumes(settings['MCM.APP_VOLUMES']).map((each) => ({ ...each, dataKey: sharedKey }))),
+  ]
+  const named = wanted.map(({ name, dataKey, target: folder, isReadOnly }) => {
+    const target = withoutSlash(folder)
     if (!isPlain(target) || isReservedFolder(target))
       throw new RpcError(
         'container_failed',
         `MCM.VOLUMES has the folder ${JSON.stringify(target)}, which can't be a volume`,
       )
-    return { name: `${prefix}-${each.name}`, target, isReadOnly: each.isReadOnly }
+    return { name: nameIn(dataKey, name), dataKey, target, isReadOnly }
   })
   const inMemory = settings['MCM.TMPFS'].map((each) => withoutSlash(each.split(':')[0]!))
   const reserved = inMemory.find(isReservedFolder)
@@ -72,6 +80,8 @@ export function volumesOf(plan: Plan, { config }: ImageConfig, owner: string): V
     })
   }
   // No name in MCM.VOLUMES has a dot.
-  const ofImage = others.map((target) => ({ name: `${prefix}-image.${shortHash(target)}`, target }))
+  const ofImage = others.map((target) => {
+    return { name: nameIn(ownKey, `image.${shortHash(target)}`), dataKey: ownKey, target }
+  })
   return { named, ofImage }
 }
