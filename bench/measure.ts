@@ -133,6 +133,42 @@ export function limitRow(description: Description, ours: number, limit: number):
   return { ...description, ours, peer: limit, ratio: ours / limit, reach, reached: ours <= limit }
 }
 
+/** Milliseconds that the work needs. */
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const begin = performance.now()
+  await work()
+  return performance.now() - begin
+}
+
+/**
+ * A row of medians with their spread, where less is better.
+ *
+ * @param atMost of the peer's median; undefined: the ratio is reported
+ */
+export function medianRow(
+  { name, unit, against }: Description,
+  all: { ours: Figures; peer: Figures },
+  atMost?: number,
+): Row {
+  const [ours, peer] = [median(all.ours), median(all.peer)]
+  const ratio = ours / peer
+  return {
+    name,
+    ours,
+    peer,
+    ratio,
+    unit,
+    against: `${against}; medians, ours ${spreadOf(all.ours)}, peer ${spreadOf(all.peer)}`,
+    reach: atMost === undefined ? 'reported' : `ratio ≤ ${atMost}`,
+    reached: atMost === undefined ? null : ratio <= atMost,
+  }
+}
+
+const spreadOf = (values: Figures): string => {
+  const show = (value: number) => (value < 100 ? value.toFixed(2) : value.toFixed(0))
+  return `${show(Math.min(...values))} to ${show(Math.max(...values))}`
+}
+
 /** A row where less is better: ours may be at most `atMost` of the peer's. What disturbs a round only ever adds: the best one of each counts. */
 export function costRow(
   description: Description,

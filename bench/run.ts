@@ -13,6 +13,7 @@ import { gatewayRows } from './rows/gateway.ts'
 import { gpsRows } from './rows/gps.ts'
 import { locationRows } from './rows/locations.ts'
 import { observedRows } from './rows/observed.ts'
+import { ociRows } from './rows/oci.ts'
 import { peopleRows } from './rows/people.ts'
 import { pullRows } from './rows/pull.ts'
 import { reportRows } from './rows/reports.ts'
@@ -33,6 +34,7 @@ const groups = {
   cluster: clusterRows,
   gateway: gatewayRows,
   containers: containerRows,
+  oci: ociRows,
   pull: pullRows,
   dev: devRows,
   events: eventRows,

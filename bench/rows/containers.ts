@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { functionImage, savedImage, tarOf } from '../../tests/harness/archives.ts'
-import { has } from '../../tests/harness/installed.ts'
-import { podmanNeeds, startPodman } from '../../tests/harness/podman.ts'
+import { functionImage } from '../../tests/harness/archives.ts'
 import { type Services, startServices } from '../../tests/harness/services.ts'
-import { costRow, limitRow, median, type Row, rounds } from '../measure.ts'
+import { limitRow, median, type Row, rounds, timed } from '../measure.ts'
 
 /** How many containers are idle at once when their memory is measured. */
 const idleContainers = 200
@@ -14,12 +12,6 @@ const hello = 'export default { fetch() { return new Response("hello") } }'
 
 const memoryOf = (pid: number): number =>
   Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1])
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const begin = performance.now()
-  await work()
-  return performance.now() - begin
-}
 
 async function untilAnswer(services: Services, path: string): Promise<void> {
   while ((await services.call(path)).status !== 200) await sleep(1)
@@ -110,75 +102,5 @@ export async function containerRows(): Promise<Row[]> {
   } finally {
     await services.stop()
   }
-  if (has(...podmanNeeds, 'busybox')) rows.push(await ociRow())
-  else process.stderr.write('skipped: OCI container start, which needs Podman and busybox-static\n')
   return rows
-}
-
-/** A stopped container until it answers again, against the same image by `podman run`, with the same settings. */
-async function ociRow(): Promise<Row> {
-  const podman = await startPodman()
-  const services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
-  try {
-    const files = [
-      { path: 'bin', type: 'Directory' as const },
-      { path: 'bin/busybox', content: readFileSync('/bin/busybox') },
-      { path: 'run/selvedge', type: 'Directory' as const },
-      { path: 'tmp', type: 'Directory' as const },
-      { path: 'www/index.html', content: 'hello' },
-    ]
-    const config = {
-      Cmd: ['/bin/busybox', 'httpd', '-f', '-p', '8080', '-h', '/www'],
-      ExposedPorts: { '8080/tcp': {} },
-    }
-    const { id: image, digest } = await services.deployImage(
-      savedImage({ name: 'web', layers: [tarOf(files)], config }),
-    )
-    const edgeAccessToken = services.token
-    const { id, basePath } = await services
-      .runtime()
-      .deployContainer({ edgeAccessToken, spec: { name: 'web', image, env: {} } })
-    const [tag = ''] = podman
-      .run('images', '--format', '{{.Repository}}:{{.Tag}}')
-      .trim()
-      .split('\n')
-      .filter((each) => each.includes(digest.slice(7, 39)))
-    const flags =
-      '--read-only --cap-drop=all --security-opt=no-new-privileges --memory=512m --cpus=1 --pids-limit=128 --init --ulimit=nofile=1024:1024 --ulimit=nproc=4096:4096'.split(
-        ' ',
-      )
-    const ours: number[] = []
-    const peer: number[] = []
-    for (let round = 0; round < rounds; round++) {
-      await services.runtime().stopContainer({ edgeAccessToken, id })
-      ours.push(
-        await timed(async () => {
-          await services.runtime().startContainer({ edgeAccessToken, id })
-          await untilAnswer(services, `${basePath}/`)
-        }),
-      )
-      const port = 18_200 + round
-      peer.push(
-        await timed(async () => {
-          podman.run('run', '-d', '--name', `peer${round}`, '-p', `127.0.0.1:${port}:8080`, ...flags, tag)
-          while (
-            !(await fetch(`http://127.0.0.1:${port}/`).then(
-              (answer) => answer.ok,
-              () => false,
-            ))
-          )
-            await sleep(1)
-        }),
-      )
-      podman.run('rm', '--force', '--time', '0', `peer${round}`)
-    }
-    return costRow(
-      { name: 'OCI container: start to first 200', unit: 'ms', against: 'podman run of the same image' },
-      { ours, peer },
-      1.15,
-    )
-  } finally {
-    await services.stop()
-    await podman.stop()
-  }
 }

@@ -7,7 +7,7 @@ import { findProgram, has } from '../../tests/harness/installed.ts'
 import { podmanNeeds, startPodman } from '../../tests/harness/podman.ts'
 import { temporaryFolder } from '../../tests/harness/processes.ts'
 import { type Services, startServices } from '../../tests/harness/services.ts'
-import { cpuSeconds, median, type Row, rounds } from '../measure.ts'
+import { cpuSeconds, medianRow, type Row, rounds } from '../measure.ts'
 import { writeImage } from '../pull/image.ts'
 import { startImageRegistry } from '../pull/registry.ts'
 
@@ -126,29 +126,19 @@ function createSkopeo(folder: string) {
   }
 }
 
-/** Rows of medians with their spread. @param atMost of the peer's median; left out: the ratio is reported */
-function rowsOf(
+/** @param atMost of the peer's median; left out: the ratio is reported */
+const rowsOf = (
   name: string,
-  peerName: string,
+  against: string,
   ours: readonly Cost[],
   peer: readonly Cost[],
   atMost?: number,
-): Row[] {
-  return (['seconds', 'cpu'] as const).map((what) => {
-    const [own, other] = [ours, peer].map((costs) => costs.map((each) => each[what]))
-    const ratio = median(own!) / median(other!)
-    return {
-      name,
-      ours: median(own!),
-      peer: median(other!),
-      ratio,
-      unit: units[what],
-      against: `${peerName}; medians, ours ${spreadOf(own!)}, peer ${spreadOf(other!)}`,
-      reach: atMost === undefined ? 'reported' : `ratio ≤ ${atMost}`,
-      reached: atMost === undefined ? null : ratio <= atMost,
-    }
+): Row[] =>
+  (['seconds', 'cpu'] as const).map((what) => {
+    const figuresOf = (costs: readonly Cost[]) => costs.map((each) => each[what])
+    return medianRow(
+      { name, unit: units[what], against },
+      { ours: figuresOf(ours), peer: figuresOf(peer) },
+      atMost,
+    )
   })
-}
-
-const spreadOf = (values: readonly number[]): string =>
-  `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`

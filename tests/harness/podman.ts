@@ -97,7 +97,7 @@ export async function startPodman(): Promise<Podman> {
       return stdout + stderr
     },
     async stop() {
-      await removeAll(run)
+      await removeContainers(run, '--all')
       run('volume', 'rm', '--all', '--force')
       service.kill()
       await ended
@@ -131,10 +131,11 @@ function getJson(socketPath: string, path: string): Promise<unknown> {
 /** Attempts to remove the containers: one that exited a moment ago may still have its mounts. */
 const removals = 20
 
-async function removeAll(run: Podman['run']): Promise<void> {
+/** @param which names of containers, or `--all` */
+export async function removeContainers(run: Podman['run'], ...which: readonly string[]): Promise<void> {
   for (let left = removals; left > 0; left--) {
     try {
-      run('rm', '--all', '--force', '--time', '0')
+      run('rm', '--force', '--time', '0', ...which)
       return
     } catch (cause) {
       if (left === 1 || !(cause as Error).message.includes('busy')) throw cause

@@ -156,7 +156,10 @@ describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () =
     expect(said.state).toBe('running')
     const quiet = await deploy('echo x', { ...command('exec sleep 1000'), 'MCM.READY': 'none' })
     expect(quiet.state).toBe('running')
-    await remove(quiet.id)
+    const udpOnly = { ExposedPorts: { '5683/udp': {} } }
+    const datagrams = await deploy('echo x', command('exec sleep 1000'), udpOnly)
+    expect(datagrams.state).toBe('running')
+    await remove(datagrams.id)
     // The last one is to listen within its time, also on a machine with other work.
     for (const [env, seconds, problem] of [
       [

@@ -184,10 +184,9 @@ export const containerSettings = {
     1,
     300,
   ),
-  'MCM.READY': setting<string>(
-    'When the start of an OCI container is complete: when its port accepts connections (`tcp`), when it answers HTTP with a status below 500 (`http`), when the health check of gRPC, `grpc.health.v1.Health/Check`, answers `SERVING` (`grpc`), when it writes a line with a text to its standard output or error (`log:<text>`), or at once (`none`). `MCM.HEALTH_PATH` is checked after that.',
+  'MCM.READY': orImage(
+    'When the start of an OCI container is complete: when its port accepts connections (`tcp`), when it answers HTTP with a status below 500 (`http`), when the health check of gRPC, `grpc.health.v1.Health/Check`, answers `SERVING` (`grpc`), when it writes a line with a text to its standard output or error (`log:<text>`), or at once (`none`). Default: `tcp`, and `none` for an image that exposes UDP ports only. `MCM.HEALTH_PATH` is checked after that.',
     '"tcp" or "http" or "grpc" or "none" or "log:" and a text of up to 200 characters in one line',
-    'tcp',
     (text) => (/^(?:tcp|http|grpc|none|log:[^\p{Cc}]{1,200})$/u.test(text) ? text : undefined),
   ),
   'MCM.HOSTS': setting<readonly string[]>(

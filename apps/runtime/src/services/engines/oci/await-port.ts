@@ -2,7 +2,10 @@ import { connect } from 'node:net'
 import type { Ending, TcpUpstream } from '../engine.ts'
 import { waitUntilHealthy } from '../wait-until-healthy.ts'
 
-/** Milliseconds for which a connection must stay open: the proxy of some engines accepts any, and drops those it can't pass on. */
+/**
+ * Milliseconds for which a connection to a published port must stay open: the proxy of some engines accepts any, and drops those it can't
+ * pass on. At the address of a container, its program itself accepts.
+ */
 const settlingMs = 30
 /** Milliseconds for one attempt: a container that has exited does not even refuse. */
 const attemptMs = 500
@@ -17,7 +20,10 @@ const answers = (upstream: TcpUpstream): Promise<boolean> =>
     socket.setTimeout(attemptMs, () => end(false))
     socket.on('error', () => end(false))
     socket.on('close', () => end(false))
-    socket.on('connect', () => setTimeout(() => end(true), settlingMs))
+    socket.on('connect', () => {
+      if (upstream.localAddress === undefined) setTimeout(() => end(true), settlingMs)
+      else end(true)
+    })
   })
 
 /** Waits until something listens. Gives why nothing does, where the time is over. */

@@ -94,6 +94,31 @@ it('refuses everything but the exceptions, again after another program replaced 
   expect(table.rules).toHaveLength(3)
 })
 
+it('runs the packet filter four times for a container that starts', async () => {
+  const table = tableInMemory()
+  const verbs: string[] = []
+  const guard = guardWith((verb = '', ...args) => {
+    verbs.push(verb)
+    return table.call(verb, ...args)
+  }, undefined)
+  await guard.protect(network, subnet)
+  await guard.except(network, [exception(1)])
+  expect(verbs).toEqual(['-C', '-I', '-S', '-I'])
+  expect(table.ports()).toEqual(['1'])
+})
+
+it.each([
+  ['refuses less', 'INPUT -s 10.89.0.0/32 -m conntrack --ctstate NEW'],
+  ['refuses other connections', 'INPUT -s 10.89.0.0/24 -m conntrack --ctstate INVALID'],
+])('adds its rule beside one of another program with its name that %s', async (_, other) => {
+  const { table, guard } = await guarded()
+  const [own = ''] = table.rules
+  table.rules.splice(0, 1, `${other} -m comment --comment ${network} -j REJECT`)
+  await guard.except(network, [exception(1)])
+  expect(table.rules).toContain(own)
+  expect(table.ports()).toEqual(['1'])
+})
+
 it('changes nothing more after a change that failed, and continues with the next one', async () => {
   const { table, guard } = await guarded()
   await expect(guard.protect(network, '0.0.0.0/0')).rejects.toMatchObject({ reason: 'engine_unavailable' })

@@ -103,13 +103,19 @@ const isThere = (call: PacketFilter, rule: readonly string[]): Promise<boolean> 
     () => false,
   )
 
-/** Removes rules of networks, also of an earlier run. */
-async function removeListed(call: PacketFilter, isUnwanted: (rule: Listed) => boolean): Promise<void> {
-  for (const line of (await call('-S', 'INPUT')).split('\n')) {
-    const rule = readRule(line)
-    if (rule && isUnwanted(rule)) await call('-D', ...rule.args)
-  }
+/** Removes rules of networks, also of an earlier run. @returns the rules of networks that stay */
+async function removeListed(
+  call: PacketFilter,
+  isUnwanted: (rule: Listed) => boolean,
+): Promise<readonly Listed[]> {
+  const rules = (await call('-S', 'INPUT')).split('\n').flatMap((line) => readRule(line) ?? [])
+  for (const each of rules) if (isUnwanted(each)) await call('-D', ...each.args)
+  return rules.filter((each) => !isUnwanted(each))
 }
+
+/** Whether a listed rule is another one, as far as that one is given: the packet filter adds its defaults. */
+const isListedAs = ({ args }: Listed, rule: readonly string[]): boolean =>
+  rule.every((each, at) => args[at] === each)
 
 /** Adds the rules of a network that are not there. */
 async function ensure(call: PacketFilter, network: string, { subnet, exceptions }: Guarded): Promise<void> {
@@ -177,10 +183,13 @@ export function guardWith(
       await change(network, async () => {
         const { subnet } = guarded.get(network) ?? {}
         if (subnet === undefined) return
-        await removeListed(call, (each) => each.network === network && each.isException)
+        const others = await removeListed(call, (each) => each.network === network && each.isException)
         // Before the rules are there: a check adds those that a failure left out, and no former one.
         guarded.set(network, { subnet, exceptions })
-        await ensure(call, network, { subnet, exceptions })
+        // A container that starts waits for each call.
+        if (!others.some((each) => isListedAs(each, ruleOf(network, subnet))))
+          await ensure(call, network, { subnet, exceptions })
+        else for (const each of exceptions) await call('-I', ...exceptionOf(network, subnet, each))
       }).catch((cause: Error) => {
         throw failed(cause)
       })

@@ -113,3 +113,16 @@ export function portOf({ settings }: Plan, { config }: ImageConfig): number {
     `the image exposes ${JSON.stringify(exposed.slice(0, 80))}, which is no TCP port; set MCM.PORT`,
   )
 }
+
+/**
+ * When the start is complete: the setting, or when the port accepts connections. An image that exposes UDP ports only has no such port, and
+ * its start is complete at once.
+ */
+export function readyOf(
+  { settings }: Pick<Plan, 'settings'>,
+  { config }: Pick<ImageConfig, 'config'>,
+): string {
+  const exposed = Object.keys(config?.ExposedPorts ?? {})
+  const isUdpOnly = exposed.length > 0 && exposed.every((each) => each.endsWith('/udp'))
+  return settings['MCM.READY'] ?? (isUdpOnly && settings['MCM.PORT'] === undefined ? 'none' : 'tcp')
+}

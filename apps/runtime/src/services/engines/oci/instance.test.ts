@@ -46,6 +46,7 @@ const follow = (isNew: boolean) =>
     upstream: { host: '127.0.0.1', port: 1 },
     portOf: () => undefined,
     stopSignal: 'SIGTERM',
+    ready: 'tcp',
     healthCommand: undefined,
     isolation: [],
     renewFiles: undefined,

@@ -20,6 +20,8 @@ export interface RunningContainer {
   readonly upstream: TcpUpstream
   readonly portOf: NonNullable<Instance['portOf']>
   readonly stopSignal: string
+  /** When its start is complete: a value of `MCM.READY`. */
+  readonly ready: string
   /** Command that checks its health. */
   readonly healthCommand: readonly string[] | undefined
   readonly isolation: readonly string[]
@@ -38,7 +40,9 @@ export interface RunningContainer {
 export interface OciInstance extends Instance {
   /** @returns what is wrong, with what the container wrote last */
   explain(problem: string): string
-  /** Resolves when it has written a line with the text of `MCM.READY`. */
+  /** When its start is complete: a value of `MCM.READY`. */
+  readonly ready: string
+  /** Resolves when it has written a line with the text of `ready`. */
   readonly said: Promise<void>
 }
 
@@ -50,7 +54,7 @@ export function followContainer(container: RunningContainer): OciInstance {
   /** Seconds that it has to exit, once it is to. */
   let stopSeconds: number | undefined
   const said = Promise.withResolvers<void>()
-  const [, expected] = /^log:(.*)$/s.exec(plan.settings['MCM.READY']) ?? []
+  const [, expected] = /^log:(.*)$/s.exec(container.ready) ?? []
   const output = createLastOutput((stream, text) => {
     plan.log(stream, text)
     if (expected !== undefined && stream !== 'runtime' && text.includes(expected)) said.resolve()
@@ -87,6 +91,7 @@ export function followContainer(container: RunningContainer): OciInstance {
     isolation,
     ended,
     explain: output.explain,
+    ready: container.ready,
     said: said.promise,
     memory: async () => {
       const path = `/containers/${name}/stats?stream=false&one-shot=true`

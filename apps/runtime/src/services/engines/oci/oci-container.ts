@@ -21,6 +21,7 @@ import {
   type ImageConfig,
   portOf,
   readImageConfig,
+  readyOf,
   stopSignalOf,
   userOf,
 } from './image-config.ts'
@@ -337,6 +338,7 @@ async function follow(
       : { host: '127.0.0.1', port: 0 },
     portOf: portsIn(found, reach, plan),
     stopSignal: stopSignalOf(plan, prepared.config),
+    ready: readyOf(plan, prepared.config),
     healthCommand: healthCommandOf(plan, prepared.config),
     isolation: [
       ...layersOf(users, userOf(plan, prepared.config), traits, plan.settings),

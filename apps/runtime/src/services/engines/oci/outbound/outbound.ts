@@ -100,8 +100,11 @@ export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound
         now,
       })
       limited.set(name, { namespace, resolver })
-      await guard.except(name, exceptionsOf(network, destinations, resolver.port))
-      await namespace.apply(rulesOf({ destinations, gateway, resolverPort: resolver.port }))
+      // Side by side: a container that starts waits for the programs that set them.
+      await allDone([
+        guard.except(name, exceptionsOf(network, destinations, resolver.port)),
+        namespace.apply(rulesOf({ destinations, gateway, resolverPort: resolver.port })),
+      ])
       if (names) await members.add(name, { key, address, names, apply: namespace.apply })
     } catch (cause) {
       namespace.close()
@@ -125,6 +128,12 @@ export function createOutbound({ guard, granted, ask }: OutboundParts): Outbound
       for (const name of [...limited.keys()]) forget(name)
     },
   }
+}
+
+/** Waits for all, also if one fails: nothing changes rules any more while the caller removes them. @throws what the first of them threw */
+async function allDone(works: readonly Promise<unknown>[]): Promise<void> {
+  await Promise.allSettled(works)
+  await Promise.all(works)
 }
 
 /** @param why containers have no way out; undefined where they have */
