@@ -52,14 +52,15 @@ const reportOf = ({ name }: Group): string => join(memory, `${name}.json`)
 
 interface Run {
   readonly force?: boolean
-  /** Which tests run against a mutant: those that execute it, or all of the group. */
-  readonly coverageAnalysis?: 'perTest' | 'off'
+  /** All tests of the group run against a mutant, not only those that execute it. */
+  readonly withAllTests?: boolean
 }
 
 /** Mutates some files of a group. @returns the report by file */
 async function mutate(group: Group, files: readonly string[], run: Run = {}): Promise<Report> {
   const report = reportOf(group)
   process.env.SELVEDGE_MUTATION_TESTS = JSON.stringify(group.tests)
+  process.env.SELVEDGE_MUTATION_ALL = run.withAllTests ? '1' : ''
   // Databases of tests are in memory there, where a sync costs nothing.
   if (existsSync('/dev/shm')) process.env.TMPDIR = '/dev/shm'
   await new Stryker({
@@ -73,7 +74,6 @@ async function mutate(group: Group, files: readonly string[], run: Run = {}): Pr
     incremental: true,
     incrementalFile: report,
     force: run.force ?? false,
-    coverageAnalysis: run.coverageAnalysis ?? 'perTest',
     concurrency,
     // Stryker rewrites tsconfig.json with TypeScript's former API. Nothing here reads it.
     tsconfigFile: 'none',
@@ -138,7 +138,7 @@ async function mutateTwice(group: Group, files: readonly string[]): Promise<[str
     process.stdout.write(`${survivors.size} mutants survived and run again, against all tests of the group\n`)
     for (const file of files)
       forget(group, (mutant) => mutant.status === 'Survived' && survivors.has(keyOf(file, mutant)))
-    results = await mutate(group, files, { coverageAnalysis: 'off' })
+    results = await mutate(group, files, { withAllTests: true })
   }
   return files.flatMap((file) => (results.files[file] ? [[file, results.files[file]]] : []))
 }
