@@ -189,14 +189,14 @@ it('a scope that a token does not have is named with those that it has', () => {
   expect(() => requireScope({ scope: 'openid email' }, 'openid', 'this')).not.toThrow()
   const refused = (scope: string) => {
     try {
-      requireScope({ scope }, 'edge:read', 'the list')
+      requireScope({ scope }, 'edge:mcm', 'the list')
     } catch (cause) {
       return cause
     }
     return undefined
   }
   expect(refused('openid')).toEqual(
-    refusal('insufficient_scope', /^the list needs the scope edge:read; the token has openid$/),
+    refusal('insufficient_scope', /^the list needs the scope edge:mcm; the token has openid$/),
   )
   expect(refused('')).toEqual(refusal('insufficient_scope', /has none$/))
 })
