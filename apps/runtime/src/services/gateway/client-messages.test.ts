@@ -28,6 +28,7 @@ it.each([
   ['messages of the largest size', [frame(100), frame(100)]],
   ['a message in frames', [first(50), piece(25), last(25), frame(100)]],
   ['control frames between its pieces', [first(50), ping(100), ping(120), last(50)]],
+  ['a close frame between its pieces', [first(60), frame(100, { opcode: 8 }), last(40)]],
   ['control frames alone', [ping(125), ping(125)]],
   ['a control frame that is final, in a message', [first(60), ping(1), last(40)]],
 ])('passes %s on', async (_, chunks) => {
@@ -40,6 +41,7 @@ it.each([
   ['in many frames', [first(50), piece(50), piece(0), piece(1)], 3],
   ['around a control frame', [first(50), ping(1), last(51)], 2],
   ['after another one', [frame(100), frame(101)], 1],
+  ['in the same bytes as another one', [Buffer.concat([frame(1), frame(101)])], 0],
 ])('passes nothing of a message that is too long %s on, and nothing after it', async (_, chunks, passed) => {
   const { out, calls } = await pass(...chunks, frame(1), frame(125))
   expect(out).toEqual(Buffer.concat(chunks.slice(0, passed)))

@@ -59,6 +59,17 @@ it.each([
   }
 })
 
+it('closes after the frame that is on its way, also where the next one comes with its end', async () => {
+  const { stream, close } = open()
+  const [one, two] = [frame(4), frame(5)]
+  stream.write(one.subarray(0, 3))
+  close('x')
+  stream.write(Buffer.concat([one.subarray(3), two]))
+  expect((await outOf(stream)).equals(Buffer.concat([one, Buffer.from('\x88\x03\x03\xf0x', 'latin1')]))).toBe(
+    true,
+  )
+})
+
 it('closes once, and drops what comes after it', async () => {
   const { stream, close } = open()
   stream.write(frame(1))
