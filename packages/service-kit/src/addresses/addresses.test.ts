@@ -162,7 +162,16 @@ describe('a guarded lookup', () => {
     await expect(ask(['64:ff9b::7f00:1'], true)).rejects.toThrow(
       'name.example resolves to 64:ff9b::7f00:1, which is not public',
     )
-    await expect(ask([], true)).rejects.toThrow('name.example resolves to no address')
+    await expect(ask([], true)).rejects.toThrow(/^name\.example resolves to no address, which is not public$/)
+  })
+
+  it('gives no address with a failure', async () => {
+    const answerOf = (resolve: Parameters<typeof guardedLookup>[1]) =>
+      new Promise<unknown[]>((done) =>
+        guardedLookup(() => false, resolve)('name.example', {}, (...result) => done(result)),
+      )
+    expect((await answerOf(async () => [{ address: '10.0.0.1', family: 4 }])).slice(1)).toEqual(['', 0])
+    expect((await answerOf(() => Promise.reject(new Error('ENOTFOUND')))).slice(1)).toEqual(['', 0])
   })
 })
 

@@ -182,3 +182,15 @@ it('trouble is logged once, with its reason, and once when it is over', async ()
   await ask()
   expect(logged.slice(2)).toEqual([trouble])
 })
+
+it('each trouble of an issuer is logged by itself: by a clock that is trusted', async () => {
+  const logged: unknown[] = []
+  const warn = (_: string, details?: object) => void logged.push(details)
+  lists = await open({ maxAgeSeconds: -1, log: { ...log, warn } })
+  const ask = () => lists.reasonAgainst(claims).catch(() => undefined)
+  answerWith([], { iat: iat + 3600, exp: iat + 7200 })
+  await ask()
+  answer = async () => ({ token: 'no list', etag: '' })
+  await ask()
+  expect(logged).toMatchObject([{ trouble: 'wrong_time' }, { trouble: 'refused' }])
+})

@@ -150,20 +150,32 @@ describe('a list that goes back', () => {
 describe('changes', () => {
   const held = list({ revoked: ['a', 'b'], not_before: { c: 1, d: 1 }, epochs: { e: 1, f: 1 } })
 
-  it('add entries, and remove those that expired', () => {
+  it('add entries, remove those that expired, and leave all others', () => {
     const { list: next } = accepted(held, {
       since: 5,
       ended: ['a', 'c', 'e'],
       revoked: ['b', 'g'],
-      not_before: { d: 2 },
-      epochs: { f: 2 },
+      not_before: { h: 2 },
+      epochs: { i: 2 },
     })
     expect(next).toEqual(
       list({
         ...{ seq: 6, mark: 'm6', etag: '"6"' },
-        ...{ revoked: ['b', 'g'], not_before: { d: 2 }, epochs: { f: 2 } },
+        ...{ revoked: ['b', 'g'], not_before: { d: 1, h: 2 }, epochs: { f: 1, i: 2 } },
       }),
     )
+    const { list: same } = accepted(held, {
+      since: 5,
+      revoked: ['g'],
+      not_before: { d: 2 },
+      epochs: { f: 2 },
+    })
+    expect(same).toMatchObject({
+      revoked: ['a', 'b', 'g'],
+      not_before: { c: 1, d: 2 },
+      epochs: { e: 1, f: 2 },
+    })
+    expect(same.retained).toEqual([])
   })
 
   it('of a list that is not held are refused', () => {
@@ -198,6 +210,7 @@ describe('what decides', () => {
         retained: [
           { until: now, revoked: ['b'], not_before: { n: 7, o: 3 }, epochs: { n: 2 } },
           { until: now + 1, revoked: [], not_before: { p: 1 }, epochs: { n: 6, p: 0 } },
+          { until: now + 2, revoked: [], not_before: {}, epochs: { n: 3 } },
         ],
       }),
     )

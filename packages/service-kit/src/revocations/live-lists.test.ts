@@ -31,6 +31,14 @@ it('a token and its sign-in are revoked by name, and an account for the tokens o
   expect(live({}).reasonFor(claims())).toBeUndefined()
 })
 
+it('a list of one token and one account decides about both', () => {
+  const content = { revoked: [revocationEntry('id', 't')], epochs: { [revocationEntry('account', 'a')]: 5 } }
+  const live = createLiveLists({ lists: { [issuer]: list(content) } })
+  expect(live.reasonFor(claims())).toBe('it was revoked')
+  expect(live.reasonFor(claims({ jti: 'u', epoch: 4 }))).toMatch(/account/)
+  expect(live.reasonFor(claims({ jti: 'u', epoch: 5 }))).toBeUndefined()
+})
+
 it('an account is no token of the same name', () => {
   const live = createLiveLists({ lists: { [issuer]: list({ revoked: [revocationEntry('account', 'a')] }) } })
   expect(live.reasonFor(claims())).toBeUndefined()
