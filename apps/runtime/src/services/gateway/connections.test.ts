@@ -1,6 +1,7 @@
 /** Connections to instances: one request at a time, and nothing of one request reaches another. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { caughtFailures } from '@selvedge/service-kit/safely'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { Running } from '../containers/instances.ts'
 import { type Connection, type Connections, type ConnectionUser, createConnections } from './connections.ts'
@@ -86,15 +87,30 @@ it('bytes that no request waits for end it: they would be the answer to the next
   expect(connections.take(running)).not.toBe(connection)
 })
 
-it('an idle one that the instance closes is not used again; the others are', async () => {
+it.each([0, 1])('an idle one that the instance closes is not used again; the others are: %i', async (at) => {
+  const both = [await open(), await open()]
+  for (const { connection } of both) connections.keep(running, connection)
+  const [gone, left] = [both[at]!, both[1 - at]!]
+  const closed = once(gone.connection.socket, 'close')
+  gone.far.destroy()
+  await closed
+  expect(connections.take(running)).toBe(left.connection)
+  expect((await open()).connection).not.toBe(gone.connection)
+})
+
+it('an idle one is closed with nothing to report', async () => {
+  const reported: unknown[] = []
+  const note = (failure: unknown) => void reported.push(failure)
+  caughtFailures.subscribe(note)
   const first = await open()
   const second = await open()
   for (const { connection } of [first, second]) connections.keep(running, connection)
-  const closed = once(first.connection.socket, 'close')
-  first.far.destroy()
-  await closed
-  expect(connections.take(running)).toBe(second.connection)
-  expect((await open()).connection).not.toBe(first.connection)
+  const closed = [first, second].map(({ connection }) => once(connection.socket, 'close'))
+  first.far.end()
+  second.far.write('x')
+  await Promise.all(closed)
+  caughtFailures.unsubscribe(note)
+  expect(reported).toEqual([])
 })
 
 it('one that closed before it was kept is not used again', async () => {
