@@ -1,5 +1,6 @@
 /** Which source files are mutated, must be, and need not be. */
 import { readSources, type Source } from '../rules/sources.ts'
+import { decides } from './decides.ts'
 import { mutated, notMutated } from './folders.ts'
 
 /** Declarations that have no code, as in `import`, `export … from`, `interface` and `type`. */
@@ -26,9 +27,14 @@ export function entryOf(file: string): string | undefined {
 }
 
 /** Sources of programs and libraries that have code. */
-export const sourcesWithCode = (): string[] =>
+export const sourcesWithCode = (): string[] => pathsOf(hasCode)
+
+/** Those of them that decide nothing: by `decides.ts`, which sees a condition that is added. */
+export const undecided = (): string[] => pathsOf((source) => hasCode(source) && !decides(source))
+
+const pathsOf = (isWanted: (source: Source) => boolean): string[] =>
   readSources('apps/*/src', 'packages/*/src')
-    .filter(hasCode)
+    .filter(isWanted)
     .map(({ path }) => path)
     .sort()
 
@@ -37,10 +43,12 @@ export interface Covering {
   /** Files of the groups of `files.ts`. */
   readonly covered: ReadonlySet<string>
   readonly later: readonly string[]
+  /** Sources that decide nothing: they need no group. */
+  readonly undecided: ReadonlySet<string>
 }
 
 /** What is wrong with the lists, a sentence each. */
-export function problemsOf({ sources, covered, later }: Covering): string[] {
+export function problemsOf({ sources, covered, later, undecided }: Covering): string[] {
   const known = new Set(sources)
   const waiting = new Set(later)
   return [
@@ -48,6 +56,10 @@ export function problemsOf({ sources, covered, later }: Covering): string[] {
       const entry = entryOf(file)
       if (entry === undefined) return [`${file}: add its folder to tests/mutation/folders.ts`]
       const isMutated = Object.hasOwn(mutated, entry)
+      if (undecided.has(file) && !covered.has(file))
+        return waiting.has(file)
+          ? [`${file}: it decides nothing; remove it from tests/mutation/later.ts`]
+          : []
       if (isMutated && !covered.has(file) && !waiting.has(file))
         return [`${file}: it ${mutated[entry]}; add it to a group of tests/mutation/files.ts`]
       if (isMutated && covered.has(file) && waiting.has(file))

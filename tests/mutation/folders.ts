@@ -1,7 +1,8 @@
 /**
  * Which source files `npm run mutate` covers. Each file belongs to the entry with the longest path that leads to it. A file that
  * verifies, compares, limits, escapes, decides access or opens what strangers send is mutated; `tests/rules/mutated.test.ts` fails
- * for a file that has no entry, or is mutated in no group of `files.ts` and not in `later.ts`.
+ * for a file that has no entry, or is mutated in no group of `files.ts` and not in `later.ts`. A file without any condition, by
+ * `decides.ts`, needs no group.
  */
 
 /** Files and folders that are mutated, from the root of the project, with what they decide. */

@@ -50,10 +50,17 @@ const isAsked = (file: string): boolean =>
 const memory = join(root, '.cache/mutation')
 const reportOf = ({ name }: Group): string => join(memory, `${name}.json`)
 
+interface Run {
+  readonly force?: boolean
+  /** All tests of the group run against a mutant, not only those that execute it. */
+  readonly withAllTests?: boolean
+}
+
 /** Mutates some files of a group. @returns the report by file */
-async function mutate(group: Group, files: readonly string[], force: boolean): Promise<Report> {
+async function mutate(group: Group, files: readonly string[], run: Run = {}): Promise<Report> {
   const report = reportOf(group)
   process.env.SELVEDGE_MUTATION_TESTS = JSON.stringify(group.tests)
+  process.env.SELVEDGE_MUTATION_ALL = run.withAllTests ? '1' : ''
   // Databases of tests are in memory there, where a sync costs nothing.
   if (existsSync('/dev/shm')) process.env.TMPDIR = '/dev/shm'
   await new Stryker({
@@ -66,7 +73,7 @@ async function mutate(group: Group, files: readonly string[], force: boolean): P
     tempDirName: '.cache/mutation/sandboxes',
     incremental: true,
     incrementalFile: report,
-    force,
+    force: run.force ?? false,
     concurrency,
     // Stryker rewrites tsconfig.json with TypeScript's former API. Nothing here reads it.
     tsconfigFile: 'none',
@@ -86,27 +93,52 @@ interface Report {
   readonly files: Readonly<Record<string, { source: string; mutants: Mutant[] }>>
 }
 
+const storedReport = (group: Group): Report =>
+  existsSync(reportOf(group)) ? (JSON.parse(readFileSync(reportOf(group), 'utf8')) as Report) : { files: {} }
+
 /** Removes stored results, so that the next run tries these mutants again. */
 function forget(group: Group, isForgotten: (mutant: Mutant) => boolean): void {
   const report = reportOf(group)
   if (!existsSync(report)) return
-  const results = JSON.parse(readFileSync(report, 'utf8')) as Report
+  const results = storedReport(group)
   for (const file of Object.values(results.files))
     file.mutants = file.mutants.filter((mutant) => !isForgotten(mutant))
   writeFileSync(report, JSON.stringify(results))
 }
 
-/** Mutates, and runs mutants that reached a time limit a second time. */
+/** Survivors of which Stryker chose the tests, each as a text. */
+const survivorsOf = ({ files }: Report): Set<string> =>
+  new Set(
+    Object.entries(files).flatMap(([file, { mutants }]) =>
+      mutants
+        .filter((mutant) => mutant.status === 'Survived' && !mutant.static)
+        .map((mutant) => keyOf(file, mutant)),
+    ),
+  )
+
+const keyOf = (file: string, { location, replacement }: Mutant): string =>
+  JSON.stringify([file, location, replacement])
+
+/** Mutates, and runs mutants a second time: those that reached a time limit, and new survivors, against all tests of the group. */
 async function mutateTwice(group: Group, files: readonly string[]): Promise<[string, FileResult][]> {
+  const known = values.force ? new Set<string>() : survivorsOf(storedReport(group))
   // Stryker does not know which tests cover a constant, and so which new test may notice its mutants. In a file that no test
   // loaded, it does not even know what is a constant.
   forget(group, (mutant) => isUnnoticed(mutant) && (mutant.static === true || mutant.status === 'NoCoverage'))
-  let results = await mutate(group, files, values.force)
+  let results = await mutate(group, files, { force: values.force })
   const slow = files.flatMap((file) => results.files[file]?.mutants.filter(wasSlow) ?? [])
   if (slow.length > 0) {
     process.stdout.write(`${slow.length} mutants reached a time limit and run again\n`)
     forget(group, wasSlow)
-    results = await mutate(group, files, false)
+    results = await mutate(group, files)
+  }
+  // What a module does once, for the first test that needs it, decides in all tests that follow.
+  const survivors = new Set([...survivorsOf(results)].filter((each) => !known.has(each)))
+  if (survivors.size > 0) {
+    process.stdout.write(`${survivors.size} mutants survived and run again, against all tests of the group\n`)
+    for (const file of files)
+      forget(group, (mutant) => mutant.status === 'Survived' && survivors.has(keyOf(file, mutant)))
+    results = await mutate(group, files, { withAllTests: true })
   }
   return files.flatMap((file) => (results.files[file] ? [[file, results.files[file]]] : []))
 }

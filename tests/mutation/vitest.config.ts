@@ -2,6 +2,7 @@
 import { realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { defineConfig, type Plugin } from 'vitest/config'
+import { keptPool } from './kept/pool.ts'
 
 const sandbox = join(import.meta.dirname, '../..')
 const checkout = dirname(realpathSync(join(sandbox, 'node_modules')))
@@ -19,13 +20,22 @@ const ownPackages: Plugin = {
   },
 }
 
+/** Stryker names a pool of Vitest, which this replaces. */
+const keptThreads: Plugin = {
+  name: 'threads that are used again',
+  configureVitest({ project: { config } }) {
+    config.pool = keptPool.name
+    config.poolRunner = keptPool
+  },
+}
+
 export default defineConfig({
-  plugins: sandbox === checkout ? [] : [ownPackages],
+  plugins: sandbox === checkout ? [keptThreads] : [ownPackages, keptThreads],
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'] } },
   test: {
     include: JSON.parse(process.env.SELVEDGE_MUTATION_TESTS ?? process.env.SELVEDGE_AIMED_TESTS ?? '[]'),
-    setupFiles: ['./tests/harness/gate-setup.ts'],
+    setupFiles: ['./tests/mutation/kept/setup.ts', './tests/harness/gate-setup.ts'],
     // A mutant that hangs costs this time, twice.
     testTimeout: 10_000,
     hookTimeout: 10_000,

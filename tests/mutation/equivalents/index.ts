@@ -5,6 +5,7 @@ import { leases, publisher, retry } from './device.ts'
 import type { Equivalent } from './equivalent.ts'
 import { gateway } from './gateway.ts'
 import { identity } from './identity.ts'
+import { kitLists } from './kit-lists.ts'
 import { protocolTokens } from './protocol-tokens.ts'
 import { requests } from './requests.ts'
 import { guard, guardedRequests, serviceTokens } from './service-kit.ts'
@@ -15,6 +16,7 @@ export const equivalents: readonly Equivalent[] = [
   ...guard,
   ...requests,
   ...guardedRequests,
+  ...kitLists,
   ...retry,
   ...leases,
   ...gateway,

@@ -239,3 +239,117 @@ describe('a dispatcher', () => {
     expect((await call({ jsonrpc: '2.0', method: 'a', id: 2 })).result).toEqual({ count: 2 })
   })
 })
+
+describe('a request', () => {
+  const call = { jsonrpc: '2.0', method: 'a', id: 1 }
+  const large = (size: number) => declare('large', { maxBodyBytes: size } as Partial<Method>)
+
+  function open({
+    methods = [declare('a')],
+    limits = {},
+    ...more
+  }: Record<string, unknown> & {
+    methods?: Method[]
+  } = {}) {
+    const ran: string[] = []
+    const dispatcher = createDispatcher<Record<string, Method>, { anyone: unknown }, string>({
+      methods: Object.fromEntries(methods.map((each) => [each.name, each])),
+      checks: { anyone: () => undefined },
+      handlers: Object.fromEntries(methods.map(({ name }) => [name, () => ran.push(name)])),
+      mirror: false,
+      limits: { depth: 3, batch: 2, ...(limits as object) },
+      onInternalError: () => 'error-1',
+      ...more,
+    })
+    const reasonOf = async (text: string, bytes?: number) =>
+      JSON.parse((await dispatcher.dispatch(text, 'context', bytes))!).error?.data.reason
+    return { dispatcher, ran, reasonOf }
+  }
+
+  it.each([
+    ['{', 'parse_error'],
+    ['{"a":1,"a":2}', 'parse_error'],
+    ['[[[[]]]]', 'limit_exceeded'],
+    ['[]', 'invalid_request'],
+    ['1', 'invalid_request'],
+    [JSON.stringify([call, call, call]), 'limit_exceeded'],
+    [JSON.stringify({ ...call, method: 'b' }), 'method_not_found'],
+    [JSON.stringify({ ...call, method: 'toString' }), 'method_not_found'],
+    [JSON.stringify({ ...call, params: { x: 1 } }), 'invalid_params'],
+    [JSON.stringify(call), undefined],
+  ])('%s is refused as %s', async (text, reason) => {
+    const { reasonOf, ran } = open()
+    expect(await reasonOf(text)).toBe(reason)
+    expect(ran).toEqual(reason === undefined ? ['a'] : [])
+  })
+
+  it('with the most calls of a batch runs each of them', async () => {
+    const { dispatcher, ran } = open()
+    const answer = JSON.parse((await dispatcher.dispatch(JSON.stringify([call, call]), 'context'))!)
+    expect(answer).toHaveLength(2)
+    expect(ran).toEqual(['a', 'a'])
+  })
+
+  it('shows no more than 80 characters of a method that is not there', async () => {
+    const { dispatcher } = open()
+    const text = JSON.stringify({ ...call, method: 'm'.repeat(100) })
+    const { error } = JSON.parse((await dispatcher.dispatch(text, 'context'))!)
+    expect(error.data.detail).toBe(`there is no method "${'m'.repeat(80)}"`)
+  })
+
+  it('with text that a database cannot hold is refused where that is stored', async () => {
+    const text = JSON.stringify({ ...call, params: { x: '\0' } })
+    expect(await open().reasonOf(text)).toBe('invalid_params')
+    expect(await open({ limits: { isStored: true } }).reasonOf(text)).toBe('parse_error')
+  })
+
+  it('is admitted before its parameters are read', async () => {
+    const admitted: unknown[][] = []
+    const admit = (...each: unknown[]) => {
+      admitted.push(each)
+      throw new RpcError('limit_exceeded', 'later')
+    }
+    const method = declare('a')
+    const { reasonOf, ran } = open({ methods: [method], admit })
+    expect(await reasonOf(JSON.stringify({ ...call, params: { x: 1 } }))).toBe('limit_exceeded')
+    expect(admitted).toEqual([[method, 'context']])
+    expect(ran).toEqual([])
+  })
+
+  it('that is too large is refused: by the largest method, then by those that it calls', async () => {
+    const { reasonOf, ran } = open({ methods: [declare('a'), large(200_000)] })
+    const own = { ...call, method: 'large' }
+    expect(await reasonOf(JSON.stringify(own), 200_000)).toBeUndefined()
+    expect(await reasonOf('not even JSON', 200_001)).toBe('limit_exceeded')
+    expect(await reasonOf(JSON.stringify(call), 200_000)).toBe('limit_exceeded')
+    expect(await reasonOf(JSON.stringify([own, call]), 200_000)).toBe('limit_exceeded')
+    for (const other of [{ ...call, method: 'none' }, { ...call, method: 5 }, null, 1, [null]])
+      expect(await reasonOf(JSON.stringify(other), 200_000), JSON.stringify(other)).toBe('limit_exceeded')
+    expect(ran).toEqual(['large'])
+  })
+
+  it('names the limit, and the method that it is of', async () => {
+    const { dispatcher } = open({ methods: [declare('a'), large(200_000)] })
+    const detailOf = async (text: string, bytes: number) =>
+      JSON.parse((await dispatcher.dispatch(text, 'context', bytes))!).error.data.detail
+    expect(await detailOf('', 200_001)).toMatch(/^the body has 200001 bytes; a body may have at most 200000$/)
+    expect(await detailOf(JSON.stringify(call), 200_000)).toMatch(/a body with a call of a may have/)
+  })
+
+  it('that never became a text is refused without an ID', () => {
+    const answer = open().dispatcher.refuse(new RpcError('limit_exceeded', 'too large'))
+    expect(JSON.parse(answer)).toMatchObject({ id: null, error: { data: { reason: 'limit_exceeded' } } })
+  })
+
+  it('reports each call that was answered by its name as it was sent', async () => {
+    const answered: unknown[][] = []
+    const { dispatcher } = open({ onAnswer: (...each: unknown[]) => void answered.push(each) })
+    await dispatcher.dispatch(JSON.stringify([call, { ...call, method: 'b' }]), 'context')
+    await dispatcher.dispatch('{', 'context')
+    expect(answered).toEqual([
+      ['a', undefined, 'context'],
+      ['b', 'method_not_found', 'context'],
+      ['', 'parse_error', 'context'],
+    ])
+  })
+})

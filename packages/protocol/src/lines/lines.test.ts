@@ -30,6 +30,9 @@ describe('a text that arrives in parts', () => {
     ['0123456789\r\nb', ['0123456789', 'b']],
     ['0123456789abc\n', ['0123456789', 'abc']],
     ['0123456789abcdefghijk', ['0123456789', 'abcdefghij', 'k']],
+    ['0123456789abcdefghij\nb', ['0123456789', 'abcdefghij', 'b']],
+    ['a\nb\rc\n\rd\r', ['a', 'b\rc', '\rd']],
+    ['012345678\r\r\n', ['012345678\r']],
   ])('is the same lines in any parts: %j', (text, lines) => {
     for (const found of everyWay(lf, text)) expect(found).toEqual(lines)
   })
@@ -42,6 +45,39 @@ describe('a text that arrives in parts', () => {
     for (const found of everyWay(any, text)) expect(found).toEqual(lines)
   })
 
+  it('has the end of a line in two parts, with an empty one between them', () => {
+    expect(split(any, 'a\r', '', '\nb')).toEqual(['a', 'b'])
+    expect(split(any, 'a\r', 'b', '\nc')).toEqual(['a', 'b', 'c'])
+  })
+
+  it('is split into single characters where a line has one', () => {
+    expect(split({ ...lf, maxLine: 1 }, 'ab\u{1f600}')).toEqual(['a', 'b', '\ud83d', '\ude00'])
+  })
+
+  it('can go on after its end, as a new text', () => {
+    const read = createLineSplitter({ ...lf, longer: 'drop' })
+    expect([read('last'), read.end(), read('a\n')]).toEqual([[], ['last'], ['a']])
+    expect([read('0123456789abc'), read.end(), read('b\n')]).toEqual([[], [], ['b']])
+  })
+
+  it('gives what is too long before its end, in whole parts', () => {
+    const read = createLineSplitter(lf)
+    expect(read('0123456789')).toEqual([])
+    expect(read('a')).toEqual(['0123456789'])
+    expect(read('bcdefghij\r')).toEqual([])
+    expect(read('\n')).toEqual(['abcdefghij'])
+    expect(read('0123456789\r')).toEqual([])
+    expect(read('x')).toEqual(['0123456789'])
+    expect(read.end()).toEqual(['\rx'])
+  })
+
+  it('may hold a message in the rest of a line that is dropped, where its beginning is known', () => {
+    const trim = (line: string) => line.slice(Math.max(0, line.indexOf('{')))
+    const drop: LineRules = { ...lf, longer: 'drop', trim }
+    expect(split(drop, '{0123456789abc', 'x{b}\n{c}')).toEqual(['{b}', '{c}'])
+    expect(split({ ...lf, longer: 'drop' }, '{0123456789abc', 'x{b}\n{c}')).toEqual(['{c}'])
+  })
+
   it('never splits a character of two code units', () => {
     for (const found of everyWay(lf, 'abcdefghi\u{1f600}jk'))
       expect(found).toEqual(['abcdefghi', '\u{1f600}jk'])
@@ -51,6 +87,8 @@ describe('a text that arrives in parts', () => {
     const drop: LineRules = { ...lf, longer: 'drop' }
     for (const found of everyWay(drop, 'a\n0123456789abc\nb')) expect(found).toEqual(['a', 'b'])
     for (const found of everyWay(drop, 'a\n0123456789abc')) expect(found).toEqual(['a'])
+    for (const found of everyWay(drop, '0123456789\r\n0123456789'))
+      expect(found).toEqual(['0123456789', '0123456789'])
   })
 
   it('refuses a line that is too long, also before its end', () => {
@@ -58,6 +96,10 @@ describe('a text that arrives in parts', () => {
     const read = createLineSplitter(refuse)
     expect(read('0123456789')).toEqual([])
     expect(() => read('ab')).toThrow(LineTooLong)
+    expect(split(refuse, '0123456789\n0123456789\r\n')).toEqual(['0123456789', '0123456789'])
+    expect(() => split(refuse, '0123456789a')).toThrow(
+      expect.objectContaining({ name: 'LineTooLong', message: 'a line of more than 10 characters' }),
+    )
     expect(() => split(refuse, '0123456789abc\n')).toThrow(LineTooLong)
   })
 
@@ -82,6 +124,15 @@ describe('a stream of bytes', () => {
       },
     )
     expect(lines).toEqual(['ä', '\u{1f600}\ufffd'])
+  })
+
+  it('is the same lines where characters are cut, with the mark at its beginning', async () => {
+    async function* stream() {
+      for (const byte of bytes('\ufeffä\nü')) yield Uint8Array.of(byte)
+    }
+    const lines: string[] = []
+    for await (const line of linesOf(stream(), lf)) lines.push(line)
+    expect(lines).toEqual(['\ufeffä', 'ü'])
   })
 
   it('gives its last words before its failure', async () => {

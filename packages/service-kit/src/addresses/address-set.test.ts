@@ -32,5 +32,12 @@ describe('a set of addresses', () => {
     '*',
     '[::1]',
     '10.0.0.0/-1',
+    ' 10.0.0.1',
+    'a host at 10.0.0.1',
+    '10.0.0.1 ',
   ])('does not accept %j', (text) => expect(isAddressOrNetwork(text)).toBe(false))
+
+  it('ignores what is no address', () => {
+    expect(createAddressSet(['haproxy', '10.0.0.1', '']).includes('10.0.0.1')).toBe(true)
+  })
 })

@@ -46,7 +46,7 @@ describe('the kind of an address', () => {
     ['10.255.255.255', 'private'],
     ['100.64.0.1', 'private'],
     ['169.254.169.254', 'link-local'],
-    ['fe80::1%eth0', 'link-local'],
+    ['2001:db8::1%eth0', 'link-local'],
     ['168.63.129.16', 'metadata'],
     ['100.100.100.200', 'metadata'],
     ['192.0.0.192', 'metadata'],
@@ -60,6 +60,14 @@ describe('the kind of an address', () => {
     ['255.255.255.255', 'special'],
     ['224.0.0.251', 'special'],
     ['ff02::fb', 'special'],
+    ['fe80::1', 'link-local'],
+    ['fe80::1%eth0', 'link-local'],
+    ['1.1.1.1%eth0', 'special'],
+    ['fec0::1', 'private'],
+    ['2002::1.1.1.1', 'special'],
+    ['64:ff9b::a', 'special'],
+    ['::ffff:1:0', 'special'],
+    ['::ffff:101:0', 'public'],
     ['5f00::1', 'special'],
     ['4000::1', 'special'],
     ['3fff::1', 'special'],
@@ -73,6 +81,14 @@ describe('the kind of an address', () => {
     const ends = specialPurpose.flatMap(([block]) => endsOf(block))
     expect(ends.filter((each) => kindOf(each) === 'public')).toEqual([])
     expect(ends).toHaveLength(specialPurpose.length * 2)
+  })
+
+  it('each block has a kind, and so have its first and its last address', () => {
+    const kinds = ['loopback', 'link-local', 'private', 'special']
+    for (const [block, kind] of specialPurpose) {
+      expect(kinds, block).toContain(kind)
+      for (const each of endsOf(block)) expect(kindOf(each), each).toBe(kind)
+    }
   })
 
   it('the same holds for each IPv4 block when it is embedded in IPv6 by NAT64 or as mapped', () => {
@@ -146,7 +162,16 @@ describe('a guarded lookup', () => {
     await expect(ask(['64:ff9b::7f00:1'], true)).rejects.toThrow(
       'name.example resolves to 64:ff9b::7f00:1, which is not public',
     )
-    await expect(ask([], true)).rejects.toThrow('name.example resolves to no address')
+    await expect(ask([], true)).rejects.toThrow(/^name\.example resolves to no address, which is not public$/)
+  })
+
+  it('gives no address with a failure', async () => {
+    const answerOf = (resolve: Parameters<typeof guardedLookup>[1]) =>
+      new Promise<unknown[]>((done) =>
+        guardedLookup(() => false, resolve)('name.example', {}, (...result) => done(result)),
+      )
+    expect((await answerOf(async () => [{ address: '10.0.0.1', family: 4 }])).slice(1)).toEqual(['', 0])
+    expect((await answerOf(() => Promise.reject(new Error('ENOTFOUND')))).slice(1)).toEqual(['', 0])
   })
 })
 

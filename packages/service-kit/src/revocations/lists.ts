@@ -22,9 +22,9 @@ const storedList = z.strictObject({
   mark: z.string().default(''),
   etag: z.string(),
   ...content,
-  /** What newer lists do not name any more, each with the Unix second until which it stays. */
   /** Unix second until which the notice that the list went back is shown; 0: it did not. */
   restartedUntil: z.number().default(0),
+  /** What newer lists do not name any more, each with the Unix second until which it stays. */
   retained: z.array(z.strictObject({ until: z.number(), ...content })).default([]),
 })
 export type StoredList = z.infer<typeof storedList>
@@ -140,11 +140,20 @@ function retain(retained: StoredList['retained'], dropped: Content, now: number)
   const merged = {
     until,
     revoked: [...new Set([...(same?.revoked ?? []), ...dropped.revoked])],
-    not_before: { ...same?.not_before, ...dropped.not_before },
-    epochs: { ...same?.epochs, ...dropped.epochs },
+    not_before: withLargest(same?.not_before, dropped.not_before),
+    epochs: withLargest(same?.epochs, dropped.epochs),
   }
   return [...retained.filter((each) => each !== same), merged]
 }
+
+/** All entries of both, each with its larger number: a list that goes back twice makes nothing valid that the first one revoked. */
+const withLargest = (
+  one: Readonly<Record<string, number>> = {},
+  other: Readonly<Record<string, number>>,
+): Record<string, number> => ({
+  ...one,
+  ...Object.fromEntries(Object.entries(other).map(([entry, at]) => [entry, Math.max(at, one[entry] ?? at)])),
+})
 
 /** What decides: the list and all that is retained. */
 export interface LiveList {

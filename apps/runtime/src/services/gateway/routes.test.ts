@@ -38,3 +38,37 @@ describe('the routes', () => {
     expect(await growthOf(1000, (length) => '/'.repeat(length), routes.find)).toBeLessThan(linear)
   })
 })
+
+describe('a table of routes', () => {
+  const route = (prefix: string) => ({ id: prefix, prefixes: [prefix, `/api${prefix}`] }) as unknown as Route
+
+  it('is empty until it follows containers', () => {
+    expect(createRoutes(() => 'a').find('/c/web')).toBeUndefined()
+  })
+
+  it('is made again for other containers and for another account, and not for each request', () => {
+    let account = 'a'
+    let present = [route('/c/one')]
+    let builds = 0
+    const routes = createRoutes(() => account)
+    routes.follow({
+      routes() {
+        builds++
+        return present
+      },
+    })
+    const found = () => ['/c/one', '/api/c/one', '/c/two'].map((path) => routes.find(path)?.route.id)
+    expect(found()).toEqual(['/c/one', '/c/one', undefined])
+    expect(builds).toBe(1)
+    present = [route('/c/two')]
+    expect(found()).toEqual(['/c/one', '/c/one', undefined])
+    routes.refresh()
+    expect(found()).toEqual([undefined, undefined, '/c/two'])
+    present = []
+    account = 'b'
+    expect(found()).toEqual([undefined, undefined, undefined])
+    expect(builds).toBe(3)
+    routes.follow({ routes: () => [route('/c/one')] })
+    expect(found()).toEqual(['/c/one', '/c/one', undefined])
+  })
+})

@@ -30,3 +30,14 @@ it('ends a client that reads nothing, but not one that reads, or has nothing to 
   vi.advanceTimersByTime(10 * maxUnreadMs)
   expect([ended(), vi.getTimerCount(), stream.listenerCount('drain')]).toEqual([1, 0, 0])
 })
+
+it('gives a client its whole time from the first bytes that wait', () => {
+  const { stream, stop, ended } = reader()
+  vi.advanceTimersByTime(maxUnreadMs - 1)
+  stream.write('12345678')
+  vi.advanceTimersByTime(1)
+  expect(ended()).toBe(0)
+  vi.advanceTimersByTime(maxUnreadMs)
+  expect(ended()).toBe(1)
+  stop()
+})
