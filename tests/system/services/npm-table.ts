@@ -111,6 +111,7 @@ const elsewhere: readonly (readonly [name: string, shows: string])[] = [
   ['mysql2', 'queries MariaDB, with prepared statements and a pool'],
   ['nats', 'subscribes to and sends requests through a NATS server'],
   ['node-fetch', 'sends JSON to a server, and follows a redirect'],
+  ['node-opcua-client', 'browses, reads, writes, calls, subscribes; also encrypted'],
   ['pg', 'queries PostgreSQL'],
   ['redis', 'writes to and reads from a Redis server'],
   ['superagent', 'sends JSON to a server, and follows a redirect'],
