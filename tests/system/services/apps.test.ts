@@ -254,6 +254,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
                 file('/etc/owned', { mode: '0640', uid: 101, gid: 7 }),
                 { ...file('/start.sh', { mode: '0755' }), config: 'start' },
                 { ...file('/data/in-volume', {}), config: 'start' },
+                { ...file('/etc/bytes', {}), config: 'bytes' },
               ],
               volumes: [{ volume: 'data', target: '/data', isReadOnly: false }],
             },
@@ -263,6 +264,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
           configs: [
             { name: 'site', content },
             { name: 'start', content: '#!/bin/sh\nexec /bin/busybox sleep 1000000\n' },
+            { name: 'bytes', content: '/wD+', encoding: 'base64' },
           ],
         },
       })
@@ -280,6 +282,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
       expect(inside('cat /etc/nginx/conf.d/site.conf /data/in-volume')).toBe(
         'listen 80;\n#!/bin/sh\nexec /bin/busybox sleep 1000000',
       )
+      expect(inside('od -An -tx1 /etc/bytes')).toBe('ff 00 fe')
       expect(inside('stat -c "%a %u:%g %F" /etc/owned /start.sh /etc/nginx/conf.d/site.conf')).toBe(
         '640 101:7 regular file\n755 0:0 regular file\n444 0:0 regular file',
       )

@@ -25,7 +25,7 @@ export const refused = (path: string, why: string, hint?: string): RpcError =>
  */
 export function readMembers(plan: AppPlan, secretNames: ReadonlyMap<string, string> = new Map()): Member[] {
   const { members, problems } = readAppPlan(plan, {
-    sha256: (text) => hash('sha256', text, 'hex'),
+    sha256: (content) => hash('sha256', content, 'hex'),
     platform: `linux/${ownArchitecture()}`,
     secretNames,
   })
