@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packFolder } from '../../../apps/cli/src/archive/pack.ts'
 import { needs } from '../../harness/installed.ts'
 import { root } from '../../harness/processes.ts'
@@ -61,6 +61,6 @@ describe('kafkajs in a function', needs('npm packages', 'kcat'), () => {
       .getContainerLogs({ edgeAccessToken: services.token, id, tail: 20 })
     expect(text, lines.map((each) => each.text).join('\n')).toMatch(/^\[/)
     expect(JSON.parse(text)).toEqual(['a 5', 'b 100000', 'c 4 kWh'])
-    await vi.waitFor(() => expect(read.toSorted()).toEqual(['a 5', 'b 100000', 'c 4']), { timeout: 60_000 })
+    await expect.poll(() => read.toSorted()).toEqual(['a 5', 'b 100000', 'c 4'])
   })
 })

@@ -41,6 +41,7 @@ describe('settings', () => {
     ['storage_opt: {size: 1g}', { 'MCM.ROOT_MB': '1024' }],
     ['extra_hosts: ["db:10.0.0.5", "six=[::1]"]', { 'MCM.HOSTS': 'db=10.0.0.5, six=::1' }],
     ['devices: ["/dev/ttyUSB0:/dev/ttyUSB0:rw"]', { 'MCM.DEVICES': '/dev/ttyUSB0' }],
+    ['devices: ["amd.com/gpu=all", "a/b=c:d"]', { 'MCM.DEVICES': 'amd.com/gpu=all, a/b=c:d' }],
     ['volumes: ["/srv/media:/media:ro"]', { 'MCM.MOUNTS': '/srv/media:/media:ro' }],
     ['network_mode: host', { 'MCM.NETWORK': 'host' }],
     [`network_mode: ${nothing}`, { 'MCM.OUTBOUND': 'none' }],

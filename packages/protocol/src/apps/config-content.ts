@@ -2,7 +2,7 @@
 import * as z from 'zod'
 
 /** How `content` is to be read. */
-export const configEncodings = ['text', 'base64'] as const
+const configEncodings = ['text', 'base64'] as const
 
 interface ConfigContent {
   readonly content: string

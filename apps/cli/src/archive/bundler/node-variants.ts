@@ -8,7 +8,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { packageOfFile } from './absent.ts'
 
-/** Names of packages; `*` at the end stands for any further characters. */
+/** Names of packages; `*` at the end is for any further characters. */
 const known = [
   'ejs',
   'iconv-lite',
@@ -75,7 +75,7 @@ function packageOfSpecifier(specifier: string): string | undefined {
  * `selvedge.nodePackages` of the package.json of a function.
  *
  * @returns an empty list if there is no such file or field
- * @throws Error that says what is wrong with the field
+ * @throws Error with what is wrong with the field
  */
 export function readChosenPackages(folder: string): readonly string[] {
   const path = join(folder, 'package.json')

@@ -1,5 +1,5 @@
 /** Keys about files of a service: volumes, folders of the device, memory, devices. */
-import { isDevicePath } from '@selvedge/protocol'
+import { isCdiName, isDevicePath } from '@selvedge/protocol'
 import {
   type At,
   bytesOf,
@@ -204,11 +204,12 @@ function readDevices(draft: Draft, at: At): void {
   for (const item of itemsOf(at)) {
     const text = item.tree.kind === 'scalar' ? textOf(item) : longDevice(item)
     if (text === undefined) continue
-    const [source = '', target = source, rights = 'rwm'] = text.split(':')
-    if (!isDevicePath(source))
+    // The name of such a device may have ":".
+    const [source = '', target = source, rights = 'rwm'] = isCdiName(text) ? [text] : text.split(':')
+    if (!isDevicePath(source) && !isCdiName(source))
       problem(
         item,
-        `${shown(text)} is not a device node. Write a path such as /dev/ttyUSB0; CDI names are not supported.`,
+        `${shown(text)} is not a device node. Write a path such as /dev/ttyUSB0, or a name of CDI such as vendor.com/class=name.`,
       )
     else if (target !== source)
       problem(

@@ -42,10 +42,19 @@ export function readMemoryFolders(text: string): readonly string[] | undefined {
 /** Word of `MCM.DEVICES` for the graphics processors of the device. */
 export const gpuWord = 'gpu'
 
+/** A device of the Container Device Interface, such as `vendor.com/class=name`: vendor, class and name, as its specification has them. */
+export const isCdiName = (text: string): boolean =>
+  text.length <= 200 &&
+  /^[A-Za-z](?:[\w.-]*[A-Za-z0-9])?\/[A-Za-z](?:[\w.-]*[A-Za-z0-9])?=[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?$/.test(
+    text,
+  )
+
+/** What `MCM.DEVICES` and rules of `services.devices` name. */
+export const isDevice = (text: string): boolean => text === gpuWord || isDevicePath(text) || isCdiName(text)
+
 export function readDevices(text: string): readonly string[] | undefined {
-  const devices = listOf(/^(?:gpu|\/dev\/[^,\s]+)$/, text)
-  const isNode = (each: string) => each === gpuWord || isDevicePath(each)
-  return devices && devices.length <= maxGiven && devices.every(isNode) && withoutRepeats(devices)
+  const devices = listOf(/^[^,\s]+$/, text)
+  return devices && devices.length <= maxGiven && devices.every(isDevice) && withoutRepeats(devices)
     ? devices
     : undefined
 }
