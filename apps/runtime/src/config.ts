@@ -148,6 +148,10 @@ export const runtimeOptions = {
     'Unix socket of the container engine (Docker Engine API). Empty: that of CONTAINER_HOST or DOCKER_HOST (unix://), else the first of Podman, Docker and balenaEngine that is found and that no other user could have made.',
     { env: 'SELVEDGE_OCI_SOCKET' },
   ),
+  'oci.cdiFolders': option.list(
+    ['/etc/cdi', '/var/run/cdi'],
+    'Folders with files of the Container Device Interface (JSON), for names such as vendor.com/class=name in MCM.DEVICES. A later folder counts more.',
+  ),
   'services.devices': option.rules(
     (text) => readDeviceRule(text) !== undefined,
     expectedRules.devices,

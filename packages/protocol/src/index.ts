@@ -3,6 +3,7 @@
  * and nothing else, and knows no transport, no clock and no key.
  */
 export * from './apps/app-secrets.ts'
+export { configBytes } from './apps/config-content.ts'
 export * from './apps/plan.ts'
 export * from './apps/read-plan/read-plan.ts'
 export type { AppRecord } from './apps/records.ts'

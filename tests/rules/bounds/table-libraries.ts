@@ -300,9 +300,13 @@ export const programs: Bounds = {
     'files of buildFolder': own('one archive that its user builds'),
   },
   'apps/cli/src/archive/bundler/bundle.ts': {
-    'bundleFunction.warnings': passing('`warnings.length < 20`'),
+    'bundleFunction.variants': passing('`node-variants.ts: added.size >= maxAdded`'),
+    'buildOnce.warnings': passing('`warnings.length < 20`'),
     'collectModules.files': passing('`files.size > limits.modules`'),
     'collectModules.direct': passing('packages of `files`, which are limited'),
+  },
+  'apps/cli/src/archive/bundler/node-variants.ts': {
+    'createNodeVariants.added': passing('`added.size >= maxAdded`'),
   },
   'apps/cli/src/archive/bundler/policy.ts': {
     'createPolicy.packages': passing('`packages.size >= maxPackages`'),

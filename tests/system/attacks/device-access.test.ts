@@ -112,12 +112,14 @@ describe('a device gives away', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
     return `${cause.reason}: ${cause.message}`
   }
 
-  it.each([{ 'MCM.DEVICES': '/dev/zero' }, { 'MCM.DEVICES': 'gpu' }, { 'MCM.MOUNTS': '/srv:/srv' }])(
-    'nothing that no rule grants: %j',
-    async (env) => {
-      expect(await refusal(deploy(env))).toMatch(/^invalid_params: .* which this device does not grant/)
-    },
-  )
+  it.each([
+    { 'MCM.DEVICES': '/dev/zero' },
+    { 'MCM.DEVICES': 'gpu' },
+    { 'MCM.DEVICES': 'v.com/c=a' },
+    { 'MCM.MOUNTS': '/srv:/srv' },
+  ])('nothing that no rule grants: %j', async (env) => {
+    expect(await refusal(deploy(env))).toMatch(/^invalid_params: .* which this device does not grant/)
+  })
 
   it('nothing to another service of the project, or to another project with the same name', async () => {
     const env = { 'MCM.MOUNTS': `${folder}/media:/media`, 'MCM.NETWORK': 'host' }

@@ -1,8 +1,11 @@
 /** What the campaign does with each program: deploys it, uses it, deploys it again, and restarts the runtime. */
+import { join } from 'node:path'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { ContainerRecord } from '@selvedge/protocol'
 import { freePort } from '@selvedge/service-kit/testing'
+import { packFolder } from '../../../apps/cli/src/archive/pack.ts'
 import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
+import { root } from '../../harness/processes.ts'
 import { type Isolation, isolationOf, isolationOfPodman } from './isolation.ts'
 
 /** A program that runs, as a check of it sees it. */
@@ -16,6 +19,13 @@ interface Running {
   readonly port: number
   /** Runs a program in the container. @returns what it printed */
   exec(...command: readonly string[]): string
+  /**
+   * Deploys a function of `tests/system/services/npm-packages/functions`, which reaches `port` of the loopback, and calls it.
+   *
+   * @param env of the function
+   * @returns what it answered
+   */
+  callFunction(name: string, env: Readonly<Record<string, string>>): Promise<string>
 }
 
 /** A program of the list. */
@@ -163,8 +173,22 @@ function runningAt(
       if (status < 200 || status > 299) throw new Error(`${path} answered ${status}: ${text.slice(0, 200)}`)
       return text
     },
+    async callFunction(name, env) {
+      const { archive } = await packFolder(join(functions, name), { name })
+      const { id: image } = await services.deployImage(archive)
+      const own = { ...env, 'MCM.OUTBOUND': `127.0.0.1:${port}`, 'MCM.ACCESS': 'public' }
+      const spec = { name, image, env: own }
+      const { basePath: base } = await services
+        .runtime()
+        .deployContainer({ edgeAccessToken: services.token, spec })
+      const { status, text } = await services.call(base)
+      if (status !== 200) throw new Error(`${name} answered ${status}: ${text.slice(0, 200)}`)
+      return text
+    },
   }
 }
+
+const functions = join(root, 'tests/system/services/npm-packages/functions')
 
 function expectRevision(name: string, revision: number): void {
   if (!new RegExp(`^\\S+-r${revision}$`).test(name))

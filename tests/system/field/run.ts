@@ -1,13 +1,14 @@
 /** `npm run field [-- program… | compose [file…]]`: runs programs and Compose files as their public images have them, and writes docs/field.md; without an argument all. */
 import { composeFiles } from './compose.ts'
 import { openField, type Program } from './field.ts'
+import { brokers } from './programs/brokers.ts'
 import { databases } from './programs/databases.ts'
 import { devices } from './programs/devices.ts'
 import { networks } from './programs/networks.ts'
 import { web } from './programs/web.ts'
 import { writeTables } from './write-tables.ts'
 
-const programs: readonly Program[] = [...databases, ...networks, ...devices, ...web]
+const programs: readonly Program[] = [...brokers, ...databases, ...networks, ...devices, ...web]
 const say = (text: string) => void process.stdout.write(`${text}\n`)
 const failures: string[] = []
 

@@ -256,6 +256,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
                 { ...file('/data/in-volume', {}), config: 'start' },
                 file('/www/main.conf'),
                 file('/www/rules/one.conf', { mode: '0555' }),
+                { ...file('/etc/bytes', {}), config: 'bytes' },
               ],
               configFolders: ['/www'],
               volumes: [{ volume: 'data', target: '/data', isReadOnly: false }],
@@ -266,6 +267,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
           configs: [
             { name: 'site', content },
             { name: 'start', content: '#!/bin/sh\nexec /bin/busybox sleep 1000000\n' },
+            { name: 'bytes', content: '/wD+', encoding: 'base64' },
           ],
         },
       })
@@ -283,6 +285,7 @@ describe('an app', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
       expect(inside('cat /etc/nginx/conf.d/site.conf /data/in-volume')).toBe(
         'listen 80;\n#!/bin/sh\nexec /bin/busybox sleep 1000000',
       )
+      expect(inside('od -An -tx1 /etc/bytes')).toBe('ff 00 fe')
       expect(inside('stat -c "%a %u:%g %F" /etc/owned /start.sh /etc/nginx/conf.d/site.conf')).toBe(
         '640 101:7 regular file\n755 0:0 regular file\n444 0:0 regular file',
       )

@@ -1,7 +1,7 @@
 /** Devices and folders of the device for containers, on a real Podman: what the configuration grants works as it does elsewhere. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -52,7 +52,8 @@ describe('a container gets of the device', needs(...podmanNeeds, 'busybox', 'use
     const to = (name: string) => `service=${clientId}-${name}`
     await services.restart('SIGTERM', {}, [
       `--oci.socket=${podman.socket}`,
-      `--services.devices=${node} ${to('dev')},${node} ${to('gpsd')}`,
+      `--services.devices=${node} ${to('dev')},${node} ${to('gpsd')},v.com/c=a ${to('dev')}`,
+      `--oci.cdiFolders=${join(folder, 'cdi')}`,
       `--services.mounts=${folder}:rw ${to('dev')},${folder} ${to('nginx')}`,
       `--services.hostNetwork=${to('dev')}`,
     ])
@@ -78,6 +79,7 @@ describe('a container gets of the device', needs(...podmanNeeds, 'busybox', 'use
     const spec = { name: 'dev', image, env }
     return services.runtime().deployContainer({ edgeAccessToken: services.token, spec })
   }
+  const ociHints = async () => (await services.runtime().getEngines()).oci.hints.join()
   const stateOf = async (name: string) =>
     (await services.runtime().getContainers({ edgeAccessToken: services.token })).find(
       (each) => each.name === name,
@@ -134,6 +136,34 @@ describe('a container gets of the device', needs(...podmanNeeds, 'busybox', 'use
     makeNode(5)
     await expect.poll(() => stateOf('dev')).toBe('running')
     expect(await text(`${basePath}/cgi-bin/run`)).toBe('4')
+  })
+
+  it('a device of CDI: nodes, files and variables of its file, when that is there', async () => {
+    const script = `head -c 4 ${node} | wc -c; cat /opt/lib; echo; echo $FROM $OWN; echo x >/opt/lib`
+    const env = { 'MCM.DEVICES': 'v.com/c=a', OWN: 'own' }
+    await expect(deploy(script, env)).rejects.toMatchObject({
+      reason: 'engine_unavailable',
+      message: expect.stringMatching(/MCM.DEVICES has v.com\/c=a: \S+ have no devices/),
+    })
+    makeNode(5)
+    expect(await ociHints()).toContain(
+      'services.devices grants a device that no container gets: v.com/c=a: no',
+    )
+    mkdirSync(join(folder, 'cdi'))
+    writeFileSync(join(folder, 'lib'), 'of the device')
+    const containerEdits = {
+      deviceNodes: [{ path: node }],
+      mounts: [{ hostPath: join(folder, 'lib'), containerPath: '/opt/lib', options: ['ro', 'nosuid'] }],
+      env: ['FROM=cdi', 'OWN=cdi'],
+    }
+    const devices = [{ name: 'a', containerEdits }]
+    const content = JSON.stringify({ cdiVersion: '0.6.0', kind: 'v.com/c', devices })
+    writeFileSync(join(folder, 'cdi/v.json'), content)
+    const { basePath } = await deploy(script, env)
+    expect(await text(`${basePath}/cgi-bin/run`)).toBe('4\nof the device\ncdi own')
+    expect(readFileSync(join(folder, 'lib'), 'utf8')).toBe('of the device')
+    expect(await ociHints()).not.toContain('v.com/c=a')
+    rmSync(join(folder, 'cdi'), { recursive: true })
   })
 
   it('a receiver, which gpsd reads', needs('gpsd', 'python3'), async () => {

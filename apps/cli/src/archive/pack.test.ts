@@ -164,6 +164,40 @@ describe('the image of a function in TypeScript', () => {
     expect(await ran()).toBe('imported required')
   })
 
+  const variants = (browser: string, node: string) => ({
+    'node_modules/two/package.json': '{ "exports": { "browser": "./browser.js", "default": "./node.js" } }',
+    'node_modules/two/browser.js': browser,
+    'node_modules/two/node.js': node,
+  })
+
+  it.each([
+    ['lacks an export', 'export const other = 1', '{}'],
+    ['imports a package that is not installed', 'export * from "two-for-browsers"', '{}'],
+    [
+      'fails when it is loaded, if package.json lists it',
+      'throw new Error("no browser")',
+      '{ "selvedge": { "nodePackages": ["two"] } }',
+    ],
+  ])('gets a package as Node.js finds it where its variant for browsers %s', async (_, browser, own) => {
+    const node = 'const { EOL } = require("node:os"); exports.end = EOL'
+    write({
+      'index.ts': `import { end } from 'two'\n${worker('JSON.stringify(end)')}`,
+      'package.json': own,
+      ...variants(browser, node),
+    })
+    expect(await ran()).toBe('"\\n"')
+  })
+
+  it('is refused where no variant of a package has what it imports', async () => {
+    write({
+      'index.ts': `import { end } from 'two'\n${worker('end')}`,
+      ...variants('export * from "absent"', 'import "missing"'),
+    })
+    expect(await failure()).toMatch(/^node_modules\/two\/node\.js:1:\d+: cannot import "missing"/)
+    write({ 'package.json': '{ "selvedge": { "nodePackages": "two" } }' })
+    expect(await failure()).toBe('package.json: selvedge.nodePackages must be a list of at most 100 names')
+  })
+
   it('has no way to modules of Node.js if it requires no such module', async () => {
     write({ 'index.ts': `import { a } from './a.ts'\n${worker('a')}`, 'a.ts': 'export const a = "b"' })
     expect(await codeOf()).not.toMatch(/getBuiltinModule|require/)

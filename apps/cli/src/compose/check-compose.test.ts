@@ -49,6 +49,7 @@ describe('settings', () => {
       'devices: [{ source: /dev/a, target: /dev/b, permissions: r }, /dev/a]',
       { 'MCM.DEVICES': '/dev/a:/dev/b, /dev/a' },
     ],
+    ['devices: ["amd.com/gpu=all", "a/b=c:d"]', { 'MCM.DEVICES': 'amd.com/gpu=all, a/b=c:d' }],
     ['volumes: ["/srv/media:/media:ro"]', { 'MCM.MOUNTS': '/srv/media:/media:ro' }],
     ['network_mode: host', { 'MCM.NETWORK': 'host' }],
     [`network_mode: ${nothing}`, { 'MCM.OUTBOUND': 'none' }],
@@ -332,6 +333,34 @@ describe('files', () => {
       { config: 'four', target: '/four', ...root },
       { config: 'sub-three.conf', target: '/etc/three', ...root },
     ])
+  })
+
+  it.each([
+    ['bytes that are not UTF-8', [0xff, 0xfe, 0x00]],
+    ['a byte order mark', [0xef, 0xbb, 0xbf, 0x61]],
+    ['a zero byte', [0x61, 0x00, 0x62]],
+    ['an overlong form', [0xc0, 0x80]],
+    ['half a pair', [0xed, 0xa0, 0x80]],
+  ])('are sent byte for byte, also with %s', async (_, bytes) => {
+    const files = {
+      'compose.yaml':
+        'services: {web: {image: x, configs: [one], volumes: ["./two:/two:ro"]}}\nconfigs: {one: {file: ./one}}',
+      one: Buffer.from(bytes),
+      two: Buffer.from([...bytes, 0x0a]),
+    }
+    const { plan } = await check(files)
+    expect(plan!.configs).toEqual([
+      { name: 'one', content: Buffer.from(bytes).toString('base64'), encoding: 'base64' },
+      { name: 'two', content: Buffer.from([...bytes, 0x0a]).toString('base64'), encoding: 'base64' },
+    ])
+  })
+
+  it('have the limits of their bytes, and not of their base64', async () => {
+    const text =
+      'services: {web: {image: x, configs: [one]}}\nconfigs: {one: {file: ./one}, two: {content: x}}'
+    const one = (length: number) => ({ 'compose.yaml': text, one: Buffer.alloc(length, 0xff) })
+    expect((await check(one(128 * 1024))).problems).toEqual([])
+    expect(problemsOf(await check(one(128 * 1024 + 1))).join()).toContain('It has more than')
   })
 
   it('may be programs, if the file beside the Compose file is one', async () => {

@@ -3,6 +3,7 @@ import {
   type AppPlan,
   appPartPattern,
   appPlanLimits,
+  configBytes,
   maxSecretBytes,
   secretNamePattern,
 } from '@selvedge/protocol'
@@ -16,6 +17,7 @@ import { memberOf, type Tree } from './tree.ts'
 
 type Part = keyof typeof partKeys
 type Secret = AppPlan['secrets'][number]
+type Config = AppPlan['configs'][number]
 
 export interface Parts {
   readonly networks: ReadonlyMap<string, AppPlan['networks'][number]>
@@ -103,8 +105,7 @@ export function readParts(root: Tree, { files, variable, report }: PartsContext)
   )
   const store = createConfigs(files)
   for (const member of partsOf(memberOf(root, 'configs'), 'configs', report)) {
-    const content = contentOf(member, files, variable)
-    store.add(member, member.name, content ?? '')
+    store.add(member, { name: member.name, ...contentOf(member, files, variable) })
   }
   return { networks, volumes, secrets, configs: store.configs, addFile: store.addFile }
 }
@@ -141,22 +142,35 @@ function contentOf(
   member: Member,
   files: FolderFiles,
   variable: PartsContext['variable'],
-): string | undefined {
+): Omit<Config, 'name'> {
   const [file, content, environment] = ['file', 'content', 'environment'].map((each) =>
     memberIn(member, each),
   )
-  if (content) return textOf(content)
+  if (content) return { content: textOf(content) ?? '' }
   if (environment) {
     const name = textOf(environment)
-    if (name === undefined) return undefined
-    return (
-      variable(name) ??
+    if (name === undefined) return noContent
+    const value = variable(name)
+    if (value === undefined)
       problem(environment, `The variable ${shown(name)} is not set. Set it in the environment, or in .env.`)
-    )
+    return { content: value ?? '' }
   }
   const path = file && textOf(file)
-  if (!file || path === undefined) return problem(member, 'Its content is missing. Add "file" or "content".')
-  return readFile(file, path, files, appPlanLimits.configBytes)?.text
+  if (file && path !== undefined)
+    return readFile(file, path, files, appPlanLimits.configBytes)?.content ?? noContent
+  problem(member, 'Its content is missing. Add "file" or "content".')
+  return noContent
+}
+
+/** After a problem. */
+const noContent = { content: '' } as const
+
+/** Text where that gives the same bytes: a plan with text can be read, and is smaller. */
+function contentOfBytes(bytes: Buffer): Omit<Config, 'name'> {
+  const content = decode(bytes)
+  return content === undefined || content.includes('\0') || !bytes.equals(Buffer.from(content))
+    ? { content: bytes.toString('base64'), encoding: 'base64' }
+    : { content }
 }
 
 function readFile(
@@ -164,13 +178,10 @@ function readFile(
   path: string,
   files: FolderFiles,
   maxBytes: number,
-): { path: string; text: string; isProgram: boolean } | undefined {
+): { path: string; content: Omit<Config, 'name'>; isProgram: boolean } | undefined {
   try {
     const file = files.read(path, at.tree.place.folder, maxBytes)
-    const text = decode(file.bytes)
-    if (text === undefined || text.includes('\0'))
-      return problem(at, `${shown(path)}: The file is not text in UTF-8. Put it into the image.`)
-    return { path: file.path, text, isProgram: file.isProgram }
+    return { path: file.path, content: contentOfBytes(file.bytes), isProgram: file.isProgram }
   } catch (cause) {
     if (cause instanceof FileRefusal) return problem(at, `${shown(path)}: ${cause.message}`)
     throw cause
@@ -180,15 +191,16 @@ function readFile(
 /** Files of the app, those of mounts included, within the limits of a plan. */
 function createConfigs(files: FolderFiles): {
   readonly configs: ReadonlyMap<string, AppPlan['configs'][number]>
-  readonly add: (at: At, name: string, content: string) => boolean
+  readonly add: (at: At, config: Config) => boolean
   readonly addFile: Scope['addFile']
 } {
-  const configs = new Map<string, AppPlan['configs'][number]>()
+  const configs = new Map<string, Config>()
   const byPath = new Map<string, string>()
   let bytes = 0
-  const add = (at: At, name: string, content: string): boolean => {
-    bytes += Buffer.byteLength(content)
-    if (Buffer.byteLength(content) > appPlanLimits.configBytes)
+  const add = (at: At, config: Config): boolean => {
+    const { length } = configBytes(config)
+    bytes += length
+    if (length > appPlanLimits.configBytes)
       problem(at, `The config has more than ${appPlanLimits.configBytes} bytes. Put it into the image.`)
     else if (bytes > appPlanLimits.allConfigBytes)
       problem(
@@ -198,7 +210,7 @@ function createConfigs(files: FolderFiles): {
     else if (configs.size >= appPlanLimits.configs)
       problem(at, `The app has more than ${appPlanLimits.configs} configs. Put some into images.`)
     else {
-      configs.set(name, { name, content })
+      configs.set(config.name, config)
       return true
     }
     return false
@@ -224,7 +236,7 @@ function createConfigs(files: FolderFiles): {
       const known = byPath.get(file.path)
       if (known !== undefined) return { name: known, isProgram: file.isProgram }
       const name = nameFor(file.path)
-      if (!add(at, name, file.text)) return undefined
+      if (!add(at, { name, ...file.content })) return undefined
       byPath.set(file.path, name)
       return { name, isProgram: file.isProgram }
     },

@@ -29,7 +29,7 @@ const keys: Readonly<Record<string, string>> = {
  */
 export function reportPlanProblems(plan: AppPlan, drafts: ReadonlyMap<string, Draft>, root: At): void {
   const { problems } = readAppPlan(plan, {
-    sha256: (text) => hash('sha256', text, 'hex'),
+    sha256: (content) => hash('sha256', content, 'hex'),
     platform: undefined,
   })
   const known = new Set(root.report.problems.map(({ path }) => path))

@@ -37,7 +37,7 @@ import { createAdmit } from './gateway/admit.ts'
 import { createGateway } from './gateway/gateway.ts'
 import { createRoutes } from './gateway/routes.ts'
 import { createServiceIdentity } from './gateway/service-identity.ts'
-import { createGrants } from './grants/grants.ts'
+import { createGrants, grantedCdiDevices } from './grants/grants.ts'
 import { readGrantedAddresses, readGrantedPorts } from './grants/network-grants.ts'
 import { type Blobs, openBlobs } from './images/blobs.ts'
 import { type Images, openImages } from './images/images.ts'
@@ -260,6 +260,7 @@ function createEngines(config: RuntimeConfig, { folder, notices }: Device, blobs
   const oci = createOciEngine({
     state: folder,
     socket: config['oci.socket'],
+    cdi: { folders: config['oci.cdiFolders'], granted: grantedCdiDevices(config['services.devices']) },
     blobs,
     granted: readGrantedAddresses(config['services.outbound']),
     nameServers: config['services.nameServers'],

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { methods } from '../methods/index.ts'
 import { maxBodyBytesOf } from '../methods/method.ts'
+import { configBytes } from './config-content.ts'
 import { type AppPlan, appPlan, appPlanLimits, expectedOfSetting } from './plan.ts'
 
 const service = {
@@ -53,6 +54,36 @@ it('has files of root that everyone can read, unless it has other ones', () => {
     { uid: 0.5 },
   ])
     expect(withService({ configs: [{ ...file, ...change }] })).toBe(false)
+})
+
+const withContent = (content: string, encoding?: string) =>
+  isValid({ ...plan, configs: [{ name: 'site', content, encoding }] })
+
+it.each(['', 'QQ==', 'QUI=', 'QUJD', 'QUJDRA==', '+/+/', 'A'.repeat(240_000)])(
+  'has a file with base64',
+  (text) => {
+    expect(withContent(text, 'base64')).toBe(true)
+    expect(Buffer.from(configBytes({ content: text, encoding: 'base64' })).toString('base64')).toBe(text)
+  },
+)
+
+it.each([
+  'Q',
+  'QQ',
+  'QQ=',
+  'QUI',
+  'Q===',
+  'QQ==QQ==',
+  'Q Q=',
+  '-_-_',
+  'QUJD\n',
+  'é===',
+  `${'A'.repeat(240_000)}!`,
+])('refuses a file with another spelling of base64, which is a text', (text) => {
+  expect(withContent(text, 'base64')).toBe(false)
+  expect(withContent(text, 'text')).toBe(true)
+  expect(withContent(text, 'hex')).toBe(false)
+  expect(Buffer.from(configBytes({ content: text })).toString()).toBe(text)
 })
 
 it.each(['', 'Shop', '-a', 'a-', 'a_b', 'a/b', '..', 'x'.repeat(31)])(

@@ -5,6 +5,7 @@
 import * as z from 'zod'
 import { secretNamePattern } from '../mcm/settings/secrets.ts'
 import { configModePattern, containerSettings, maxConfigId } from '../mcm/settings.ts'
+import { configContent, hasConfigBytes } from './config-content.ts'
 
 /** Most that one app has. */
 export const appPlanLimits = {
@@ -16,9 +17,9 @@ export const appPlanLimits = {
   /** Of one service. */
   mounts: 64,
   aliases: 16,
-  /** Of the content of one config, in bytes of UTF-8. */
+  /** Of one config, in bytes of the file. */
   configBytes: 128 * 1024,
-  /** Of the content of all configs, in bytes of UTF-8. */
+  /** Of all configs, in bytes of the files. */
   allConfigBytes: 192 * 1024,
   /** Of the files that one service gets: a config counts once for each path. */
   serviceConfigBytes: 1024 * 1024,
@@ -170,7 +171,9 @@ export const appPlan = z.strictObject({
     .max(appPlanLimits.networks),
   volumes: z.array(z.strictObject({ name: part })).max(appPlanLimits.volumes),
   secrets: z.array(appSecret).max(appPlanLimits.secrets),
-  configs: z.array(z.strictObject({ name: part, content: z.string() })).max(appPlanLimits.configs),
+  configs: z
+    .array(z.strictObject({ name: part, ...configContent }).refine(hasConfigBytes))
+    .max(appPlanLimits.configs),
 })
 
 export type AppPlan = z.output<typeof appPlan>

@@ -4,7 +4,7 @@
  */
 import { readIpv4Range } from './outbound.ts'
 import { portName, readPortMapping } from './ports.ts'
-import { gpuWord, isDevicePath, isFolder } from './settings/files.ts'
+import { isDevice, isFolder } from './settings/files.ts'
 
 const conditionNames = ['service', 'project', 'image', 'account'] as const
 type ConditionName = (typeof conditionNames)[number]
@@ -13,7 +13,7 @@ type ConditionName = (typeof conditionNames)[number]
 export type Conditions = Readonly<Partial<Record<ConditionName, string>>>
 
 export interface GrantRule {
-  /** A device node or `gpu`; a folder; a port such as `1883/tcp`; an IPv4 address or network, with or without a port. */
+  /** A device node, `gpu` or a device of CDI; a folder; a port such as `1883/tcp`; an IPv4 address or network, with or without a port. */
   readonly what: string
   /** Whether a folder may be changed. */
   readonly isWritable: boolean
@@ -47,8 +47,7 @@ function readRule(text: string, isValid: (what: string) => boolean): GrantRule |
 }
 
 /** @returns undefined for a text that is no rule */
-export const readDeviceRule = (text: string): GrantRule | undefined =>
-  readRule(text, (what) => what === gpuWord || isDevicePath(what))
+export const readDeviceRule = (text: string): GrantRule | undefined => readRule(text, isDevice)
 
 /** A folder is read-only without `:rw`. @returns undefined for a text that is no rule */
 export function readMountRule(text: string): GrantRule | undefined {
@@ -77,7 +76,7 @@ export const readAddressRule = (text: string): GrantRule | undefined =>
 const whom = 'service=<id>, project=<client ID> or image=<id or sha256:…>, and optionally account=<id>'
 
 export const expectedRules = {
-  devices: `rules such as "/dev/ttyUSB0 service=my-project-gpsd": a device node or "gpu", then ${whom}`,
+  devices: `rules such as "/dev/ttyUSB0 service=my-project-gpsd": a device node, "gpu" or a name of CDI such as vendor.com/class=name, then ${whom}`,
   mounts: `rules such as "/srv/media:ro service=my-project-player": a path without links, then ${whom}`,
   hostNetwork: `rules such as "service=my-project-avahi": ${whom}`,
   publish: `rules such as "1883/tcp service=my-project-broker": a port, then ${whom}`,

@@ -32,7 +32,9 @@ export {
 } from './settings/configs.ts'
 export {
   gpuWord,
+  isCdiName,
   isDevicePath,
+  isFolder,
   isReservedFolder,
   runtimeFiles,
   type UsedAppVolume,
@@ -283,8 +285,8 @@ export const containerSettings = {
     readConfigFolders,
   ),
   'MCM.DEVICES': setting<readonly string[]>(
-    'Devices that an OCI container gets, such as `/dev/ttyUSB0, /dev/serial/by-id/usb-gps`, under the same paths; `/dev/serial/by-id/usb-stick:/dev/ttyACM0` gives it another path. `gpu` means the graphics processors in `/dev/dri`. The configuration of the device must allow each with `services.devices`. The runtime has to run as root, with Podman.',
-    'paths of device nodes below /dev, each with an optional colon and its path in the container, or "gpu", separated by commas; at most 32, each path in the container once. CDI names such as vendor.com/gpu=0 are not supported: name the nodes',
+    'Devices that an OCI container gets, such as `/dev/ttyUSB0, /dev/serial/by-id/usb-gps`, under the same paths; `/dev/serial/by-id/usb-stick:/dev/ttyACM0` gives it another path. `gpu` means the graphics processors in `/dev/dri`, and `vendor.com/class=name` a device of the Container Device Interface (CDI). The configuration of the device must allow each with `services.devices`. The runtime has to run as root, with Podman.',
+    'paths of device nodes below /dev, each with an optional colon and its path in the container, "gpu", or names of CDI such as vendor.com/class=name, separated by commas; at most 32, each path in the container once',
     [],
     readDevices,
   ),

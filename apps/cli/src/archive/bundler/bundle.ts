@@ -12,7 +12,7 @@ import {
 } from './absent.ts'
 import type { BuildLimits } from './limits.ts'
 import { collectNodeModules, type NodeModules, nodeModuleInScript, requireOfNode } from './node-modules.ts'
-import { resolveAsNode } from './node-variants.ts'
+import { createNodeVariants, type NodeVariants, readChosenPackages } from './node-variants.ts'
 import { createPolicy, native } from './policy.ts'
 import { codeFrame, type Problem, placeOf } from './problem.ts'
 
@@ -25,9 +25,12 @@ export interface Bundled {
 
 export class BuildFailure extends Error {
   readonly problem: Problem
-  constructor(problem: Problem) {
+  /** A package with a variant for browsers that may have caused it: it imports what is not installed, or lacks an export. */
+  readonly lacking: string | undefined
+  constructor(problem: Problem, lacking?: string) {
     super(problem.text)
     this.problem = problem
+    this.lacking = lacking
   }
 }
 
@@ -42,10 +45,38 @@ export async function bundleFunction(
   { rolldown }: Rolldown,
   folder: string,
   entry: string,
-  limits: Omit<BuildLimits, 'timeoutMs' | 'memoryBytes'>,
+  limits: SourceLimits,
 ): Promise<Bundled> {
   const own = realpathSync(folder)
-  const modules = collectModules(own, limits)
+  const variants = createNodeVariants(chosenPackages(own))
+  for (;;) {
+    try {
+      return await buildOnce(rolldown, own, entry, limits, variants)
+    } catch (cause) {
+      const { lacking } = cause as BuildFailure
+      if (lacking === undefined || !variants.add(lacking)) throw cause
+    }
+  }
+}
+
+type SourceLimits = Omit<BuildLimits, 'timeoutMs' | 'memoryBytes'>
+
+function chosenPackages(own: string): readonly string[] {
+  try {
+    return readChosenPackages(own)
+  } catch (cause) {
+    throw new BuildFailure({ text: (cause as Error).message, file: 'package.json' })
+  }
+}
+
+async function buildOnce(
+  rolldown: Rolldown['rolldown'],
+  own: string,
+  entry: string,
+  limits: SourceLimits,
+  variants: NodeVariants,
+): Promise<Bundled> {
+  const modules = collectModules(own, limits, variants)
   const nodeModules = collectNodeModules()
   const warnings: Problem[] = []
   let build: RolldownBuild | undefined
@@ -68,26 +99,26 @@ export async function bundleFunction(
     })
     const chunk = await generate(build, own, entry, nodeModules)
     const refused = modules.refused()
-    if (refused) throw new BuildFailure(refused)
+    if (refused) throw refused
     return { code: withMap(chunk, limits.mapChars), files: [...modules.files], warnings }
   } catch (cause) {
     const refused = modules.refused()
-    throw refused ? new BuildFailure(refused) : asFailure(cause, own, modules.files)
+    throw refused ?? asFailure(cause, own, modules.files)
   } finally {
     await build?.close()
   }
 }
 
 /** A plugin that checks each import and each file, and what it has found. */
-function collectModules(own: string, limits: { readonly modules: number; readonly sourceBytes: number }) {
+function collectModules(own: string, limits: SourceLimits, variants: NodeVariants) {
   const policy = createPolicy(own)
   const files = new Set<string>()
   /** Packages that the files of the function import. */
   const direct = new Set<string>()
   let sourceBytes = 0
-  let refused: Problem | undefined
-  const refuse = (why: string, specifier: string, importer: string) => {
-    refused ??= importProblem(own, fileOf(importer), specifier, why)
+  let refused: BuildFailure | undefined
+  const refuse = (why: string, specifier: string, importer: string, lacking?: string) => {
+    refused ??= new BuildFailure(importProblem(own, fileOf(importer), specifier, why), lacking)
     return { id: specifier, external: true } as const
   }
   const plugin: Plugin = {
@@ -103,14 +134,14 @@ function collectModules(own: string, limits: { readonly modules: number; readonl
       }
       const why = policy.refuse(specifier)
       if (why !== undefined) return refuse(why, specifier, importer)
-      const asNode = resolveAsNode(specifier, importer)
+      const asNode = variants.resolve(specifier, importer)
       const found =
         asNode === undefined
           ? await this.resolve(specifier, importer, { kind, skipSelf: true })
           : { id: asNode }
       if (!found || ('external' in found && found.external)) {
         if (mayBeAbsent(kind, importer)) return absentModule(specifier)
-        return refuse(missing(specifier), specifier, importer)
+        return refuse(missing(specifier), specifier, importer, from)
       }
       if (isEmpty(found.id)) return found
       const to = packageOfFile(found.id)
@@ -205,6 +236,8 @@ const plain = (message: string): string => message.replace(/^\[[A-Z_]+\] /, '').
 
 interface BundlerError {
   readonly message: string
+  /** The file that lacks an export. */
+  readonly exporter?: string
   readonly id?: string
   readonly loc?: Place | undefined
   readonly cause?: unknown
@@ -225,9 +258,10 @@ function asFailure(cause: unknown, own: string, files: ReadonlySet<string>): Bui
   const { loc } = error
   const place = relativePlace(own, loc)
   const text = plain(error.message)
-  if (!loc?.file || !files.has(loc.file)) return new BuildFailure({ text, ...place })
+  const lacking = error.exporter === undefined ? undefined : packageOfFile(error.exporter)
+  if (!loc?.file || !files.has(loc.file)) return new BuildFailure({ text, ...place }, lacking)
   const frame = codeFrame(readFileSync(loc.file, 'utf8'), loc.line, loc.column + 1)
-  return new BuildFailure({ text, ...place, frame })
+  return new BuildFailure({ text, ...place, frame }, lacking)
 }
 
 /** Columns of the bundler are from 0. */

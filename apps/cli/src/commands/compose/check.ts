@@ -1,3 +1,4 @@
+import { configBytes } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { type Checked, checkCompose } from '../../compose/check-compose.ts'
 import type { Remark } from '../../compose/report.ts'
@@ -68,7 +69,7 @@ function describe({ files, plan, problems, moreProblems, notes, moreNotes }: Che
 const sizeOf = (bytes: number): string => `${bytes} ${bytes === 1 ? 'byte' : 'bytes'}`
 
 function summaryOf({ name, services, configs }: NonNullable<Checked['plan']>): string[] {
-  const bytesOf = new Map(configs.map((each) => [each.name, Buffer.byteLength(each.content)]))
+  const bytesOf = new Map(configs.map((each) => [each.name, configBytes(each).length]))
   return [
     `The app "${name}" is valid: ${counted(services.length, 'service', 'services')}, in the order of their start:`,
     ...services.flatMap((each) => {

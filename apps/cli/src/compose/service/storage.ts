@@ -1,6 +1,6 @@
 /** Keys about files of a service: volumes, folders of the device, memory, devices. */
 import { basename } from 'node:path'
-import { appPlanLimits, isDevicePath, usedDevices } from '@selvedge/protocol'
+import { appPlanLimits, isCdiName, isDevicePath, usedDevices } from '@selvedge/protocol'
 import {
   type At,
   bytesOf,
@@ -275,11 +275,13 @@ function readDevices(draft: Draft, at: At): void {
   for (const item of itemsOf(at)) {
     const text = item.tree.kind === 'scalar' ? textOf(item) : longDevice(item)
     if (text === undefined) continue
-    const { source, target } = usedDevices([text.replace(/:[rwm]{0,3}$/, '')])[0]!
-    if (!isDevicePath(source) || !isDevicePath(target))
+    // The name of a device of CDI may have ":".
+    const node = isCdiName(text) ? text : text.replace(/:[rwm]{0,3}$/, '')
+    const { source, target } = usedDevices([node])[0]!
+    if (!isCdiName(source) && !(isDevicePath(source) && isDevicePath(target)))
       problem(
         item,
-        `${shown(text)} is not a device node. Write a path such as /dev/ttyUSB0, or two with a colon; CDI names are not supported.`,
+        `${shown(text)} is not a device node. Write a path such as /dev/ttyUSB0, two with a colon, or a name of CDI such as vendor.com/class=name.`,
       )
     else {
       devices.push(target === source ? source : `${source}:${target}`)

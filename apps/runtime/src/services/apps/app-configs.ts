@@ -19,7 +19,7 @@ export interface AppConfigs {
    * @param key of the app
    * @throws NodeJS.ErrnoException
    */
-  store(key: string, contents: readonly string[]): Promise<void>
+  store(key: string, contents: readonly Uint8Array[]): Promise<void>
   /** @throws RpcError `container_failed` for a content that is missing or damaged */
   read(key: string, digest: string): Buffer
   /** Removes the contents of an app but some. Never rejects: what is left is removed by the next call. */
@@ -42,7 +42,7 @@ export function readConfig(
   throw new RpcError('container_failed', 'it belongs to no app that has its files (MCM.CONFIGS)')
 }
 
-const configDigest = (content: string | Buffer): string => hash('sha256', content, 'hex')
+const configDigest = (content: Uint8Array): string => hash('sha256', content, 'hex')
 
 /** @param folder of the files of all apps; it is made with the first file */
 export function createAppConfigs(folder: string): AppConfigs {

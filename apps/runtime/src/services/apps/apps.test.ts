@@ -269,6 +269,19 @@ describe('files of an app', () => {
     expect([got.at(-1), stored()]).toEqual(['shop-web /etc/site.conf two', ['two']])
   })
 
+  it('may be bytes that are not text, in base64', async () => {
+    const bytes = Buffer.from([0xff, 0x00, 0xfe])
+    const files: Buffer[] = []
+    device.seen.whileStarting = async ({ configs = [] }) =>
+      void files.push(...configs.map(({ read }) => read()))
+    const configs = [{ name: 'site', content: bytes.toString('base64'), encoding: 'base64' as const }]
+    await device.apps.deploy(own, { ...using(''), configs })
+    expect(files).toEqual([bytes])
+    const text = [{ name: 'site', content: bytes.toString('base64'), encoding: 'text' as const }]
+    await device.apps.deploy(own, { ...using(''), configs: text })
+    expect(files.at(-1)!.toString()).toBe('/wD+')
+  })
+
   it('of a deployment that fails are removed, and the former version keeps its own', async () => {
     await device.apps.deploy(own, using('one'))
     failing('shop-web')

@@ -1,5 +1,5 @@
 /** Deploys an app: it is written down before it begins, and happens in one change of the deployments. */
-import { type AppPlan, appContainerName, RpcError } from '@selvedge/protocol'
+import { type AppPlan, appContainerName, configBytes, RpcError } from '@selvedge/protocol'
 import { findImage } from '../containers/requirements.ts'
 import type { NamedCompletion } from '../containers/together/group.ts'
 import type { Deployments } from '../deployments/deployments.ts'
@@ -42,10 +42,7 @@ export async function deployApp(
   const release = releaseOf({ plan, members, secretNames: names, before: current, deployedAt })
   const set: string[] = []
   try {
-    await configs.store(
-      key,
-      plan.configs.map(({ content }) => content),
-    )
+    await configs.store(key, plan.configs.map(configBytes))
     await setValues(secrets, owner, names, values, (name) => set.push(name))
     await deployRelease(parts, owner, { plan, key, before, release, members, progress })
   } catch (cause) {

@@ -32,7 +32,7 @@ export function readMembers(
   appVolumes: readonly string[] = [],
 ): Member[] {
   const { members, problems } = readAppPlan(plan, {
-    sha256: (text) => hash('sha256', text, 'hex'),
+    sha256: (content) => hash('sha256', content, 'hex'),
     platform: `linux/${ownArchitecture()}`,
     secretNames,
     appVolumes,

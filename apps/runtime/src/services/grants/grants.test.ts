@@ -18,14 +18,17 @@ function problem(config: Partial<GrantConfig>, env: Record<string, string>, of =
 const tty = { 'MCM.DEVICES': '/dev/ttyUSB0' }
 
 describe('a device grants', () => {
-  it.each([tty, { 'MCM.DEVICES': 'gpu' }, { 'MCM.MOUNTS': '/srv:/srv' }, { 'MCM.NETWORK': 'host' }])(
-    'nothing by default, and names the rule: %j',
-    (env) => {
-      expect(problem({}, env)).toMatch(
-        /^invalid_params: .*which this device does not grant .*service=c-web"\]$/,
-      )
-    },
-  )
+  it.each([
+    tty,
+    { 'MCM.DEVICES': 'gpu' },
+    { 'MCM.DEVICES': 'v.com/c=a' },
+    { 'MCM.MOUNTS': '/srv:/srv' },
+    { 'MCM.NETWORK': 'host' },
+  ])('nothing by default, and names the rule: %j', (env) => {
+    expect(problem({}, env)).toMatch(
+      /^invalid_params: .*which this device does not grant .*service=c-web"\]$/,
+    )
+  })
 
   it.each([{}, { 'MCM.NETWORK': 'open' }, { 'MCM.VOLUMES': 'data:/data' }])(
     'what needs no rule: %j',
@@ -55,7 +58,9 @@ describe('a device grants', () => {
   })
 
   it('each device by itself', () => {
-    const config = { 'services.devices': ['/dev/ttyUSB0 service=c-web'] }
+    const config = { 'services.devices': ['/dev/ttyUSB0 service=c-web', 'v.com/c=a service=c-web'] }
+    expect(problem(config, { 'MCM.DEVICES': 'v.com/c=a' })).toBe('')
+    expect(problem(config, { 'MCM.DEVICES': 'v.com/c=a,v.com/c=b' })).toContain('v.com/c=b')
     expect(problem(config, { 'MCM.DEVICES': '/dev/ttyUSB0,/dev/ttyUSB1' })).toContain('/dev/ttyUSB1')
     expect(problem(config, { 'MCM.DEVICES': '/dev/ttyUSB' })).not.toBe('')
     expect(problem(config, { 'MCM.DEVICES': 'gpu' })).not.toBe('')

@@ -2,6 +2,7 @@
 import {
   type ContainerSettings,
   type GrantRule,
+  isCdiName,
   RpcError,
   readDeviceRule,
   readMountRule,
@@ -31,6 +32,10 @@ function refused(setting: string, what: string, rule: string): RpcError {
     hint: `The operator of the device grants it in its configuration: ${rule}`,
   })
 }
+
+/** Devices of the Container Device Interface. @param texts of `services.devices` */
+export const grantedCdiDevices = (texts: readonly string[]): string[] =>
+  texts.flatMap((text) => readDeviceRule(text)?.what ?? []).filter(isCdiName)
 
 export function createGrants(config: GrantConfig): Grants {
   const devices = config['services.devices'].map(readDeviceRule).filter(present)

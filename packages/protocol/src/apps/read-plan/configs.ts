@@ -5,11 +5,10 @@ import { configText, containerSettings, usedMounts } from '../../mcm/settings.ts
 import { type AppService, appPlanLimits } from '../plan.ts'
 import { memoryFoldersOf } from './env.ts'
 import type { AppProblem, PlanContext } from './problems.ts'
-import { utf8Bytes } from './whole.ts'
 
 /** @returns the parts of `MCM.CONFIGS` */
 export function configsOf(
-  { plan, add, sha256 }: PlanContext,
+  { files: contents, add }: PlanContext,
   service: AppService,
   path: AppProblem['path'],
 ): readonly string[] {
@@ -22,13 +21,13 @@ export function configsOf(
     const why = whyNot(target, others, files)
     if (why !== undefined) add(where, `${name}: ${why}`, 'Choose another path, or remove one of them.')
     files.add(target)
-    const found = plan.configs.find((each) => each.name === config)
+    const found = contents.get(config)
     if (!found) {
       add(where, `the app has no config ${JSON.stringify(config)}`, 'Add it to the configs of the app.')
       return []
     }
-    bytes += utf8Bytes(found.content)
-    return [configText({ digest: sha256(found.content), target, mode: Number.parseInt(mode, 8), uid, gid })]
+    bytes += found.bytes
+    return [configText({ digest: found.digest, target, mode: Number.parseInt(mode, 8), uid, gid })]
   })
   if (bytes > appPlanLimits.serviceConfigBytes)
     add(

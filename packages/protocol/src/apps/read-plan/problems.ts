@@ -32,8 +32,8 @@ export interface ReadPlan {
 }
 
 export interface PlanReaderOptions {
-  /** SHA-256 of a text, in hexadecimal digits. */
-  readonly sha256: (text: string) => string
+  /** SHA-256 of bytes, or of a text in UTF-8, in hexadecimal digits. */
+  readonly sha256: (content: string | Uint8Array) => string
   /** Platform of the device, such as `linux/arm64`; if it is undefined, every platform is accepted. */
   readonly platform: string | undefined
   /** Names under which secrets of the plan are stored, where these differ from {@link appSecretName}. */
@@ -48,6 +48,8 @@ type AddProblem = (path: AppProblem['path'], why: string, hint: string) => void
 export interface PlanContext extends PlanReaderOptions {
   readonly plan: AppPlan
   readonly add: AddProblem
+  /** Of the configs of the plan. */
+  readonly files: ReadonlyMap<string, { readonly bytes: number; readonly digest: string }>
   /** Services that are before the present one. */
   readonly known: Set<string>
   /** Of the services of the plan. */

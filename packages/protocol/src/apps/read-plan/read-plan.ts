@@ -4,6 +4,7 @@
  * configuration allows, what else runs on it) is not decided here.
  */
 import { appContainerName } from '../app-secrets.ts'
+import { configBytes } from '../config-content.ts'
 import type { AppPlan, AppService } from '../plan.ts'
 import { checkFolders, configsOf } from './configs.ts'
 import { checkEnv, joined, settingsOf } from './env.ts'
@@ -34,6 +35,12 @@ export function readAppPlan(plan: AppPlan, options: PlanReaderOptions): ReadPlan
     ...options,
     plan,
     add: (path, why, hint) => void problems.push({ path, why, hint }),
+    files: new Map(
+      plan.configs.map((each) => {
+        const bytes = configBytes(each)
+        return [each.name, { bytes: bytes.length, digest: options.sha256(bytes) }]
+      }),
+    ),
     known: new Set(),
     restarts: new Map(plan.services.map(({ name, restart }) => [name, restart])),
     shared: sharedVolumes(plan, options.appVolumes ?? []),

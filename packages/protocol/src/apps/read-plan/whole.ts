@@ -14,7 +14,7 @@ export function checkUnique({ plan, add }: PlanContext): void {
   }
 }
 
-export const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length
+const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length
 
 export function checkSize({ plan, add }: PlanContext): void {
   const bytes = utf8Bytes(JSON.stringify(plan))
@@ -37,8 +37,8 @@ export function checkSize({ plan, add }: PlanContext): void {
 
 const smallerHint = 'Put it into the image.'
 
-export function checkConfigs({ plan, add }: PlanContext): void {
-  const sizes = plan.configs.map(({ content }) => utf8Bytes(content))
+export function checkConfigs({ plan, files, add }: PlanContext): void {
+  const sizes = plan.configs.map(({ name }) => files.get(name)!.bytes)
   for (const [at, bytes] of sizes.entries())
     if (bytes > appPlanLimits.configBytes)
       add(['configs', at], `it has ${bytes} bytes; the limit is ${appPlanLimits.configBytes}`, smallerHint)

@@ -77,9 +77,9 @@ export const gpuWord = 'gpu'
 
 /** A device that a container gets. */
 export interface UsedDevice {
-  /** On the device; or {@link gpuWord}. */
+  /** On the device; {@link gpuWord}; or a name of CDI. */
   readonly source: string
-  /** In the container. */
+  /** In the container; the same for what is no path. */
   readonly target: string
 }
 
@@ -90,13 +90,23 @@ export const usedDevices = (texts: readonly string[]): UsedDevice[] =>
     return at < 0 ? { source: text, target: text } : { source: text.slice(0, at), target: text.slice(at + 1) }
   })
 
+/** A device of the Container Device Interface, such as `vendor.com/class=name`: vendor, class and name, as its specification has them. */
+export const isCdiName = (text: string): boolean =>
+  text.length <= 200 &&
+  /^[A-Za-z](?:[\w.-]*[A-Za-z0-9])?\/[A-Za-z](?:[\w.-]*[A-Za-z0-9])?=[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?$/.test(
+    text,
+  )
+
+/** What `MCM.DEVICES` and rules of `services.devices` name. */
+export const isDevice = (text: string): boolean => text === gpuWord || isDevicePath(text) || isCdiName(text)
+
 export function readDevices(text: string): readonly string[] | undefined {
-  const devices = listOf(/^(?:gpu|\/dev\/[^,\s]+)$/, text)
+  const devices = listOf(/^[^,\s]+$/, text)
   if (!devices || devices.length > maxGiven) return undefined
   const used = usedDevices(devices)
-  const isNode = ({ source, target }: UsedDevice) =>
-    source === gpuWord ? target === gpuWord : isDevicePath(source) && isDevicePath(target)
-  return used.every(isNode) && withoutRepeats(used.map(({ target }) => target)) ? devices : undefined
+  const isUsable = ({ source, target }: UsedDevice) =>
+    isDevicePath(source) ? isDevicePath(target) : target === source && isDevice(source)
+  return used.every(isUsable) && withoutRepeats(used.map(({ target }) => target)) ? devices : undefined
 }
 
 /** A folder of the device that a container gets. */

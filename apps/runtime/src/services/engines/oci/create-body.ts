@@ -96,11 +96,14 @@ export interface CreateBody {
  * @param secret of this runtime, for the proof
  */
 export function createBody(description: Description, secret: Buffer): CreateBody {
-  const { plan, owner, image, port, users } = description
+  const { plan, owner, image, port, users, given } = description
   const { key, revision, env } = plan
   const body = {
     Image: image,
     Env: [
+      ...Object.entries(given.env)
+        .filter(([name]) => !Object.hasOwn(env, name))
+        .map(([name, value]) => `${name}=${value}`),
       ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
       `PORT=${port}`,
       `SELVEDGE_SOCKET=${hostFolder}/${socketName}`,

@@ -44,13 +44,15 @@ const usersHint = ({ isPodman }: EngineTraits): string =>
 /**
  * Describes the engine with the layers that a container gets by default.
  *
- * @param socket of the engine; empty: the first that is found. Never rejects
+ * @param socket of the engine; empty: the first that is found
+ * @param missingDevices devices that the configuration grants and no container gets, each with the reason. Never rejects
  */
 export async function describeEngine(
   socket: string,
   { missing }: HostGuard,
   users: UsersOf,
   outbound: Pick<Outbound, 'missing'>,
+  missingDevices: readonly string[] = [],
 ): Promise<EngineReport> {
   try {
     const api = findEngine(socket)
@@ -71,6 +73,7 @@ export async function describeEngine(
       ...(isInVirtualMachine ? [machineHint] : []),
       ...(canGive(traits) || isInVirtualMachine ? [] : [givenHint]),
       ...(closed === undefined || isInVirtualMachine ? [] : [closedHint(closed)]),
+      ...missingDevices.map((each) => `services.devices grants a device that no container gets: ${each}.`),
     ]
     return {
       available: true,

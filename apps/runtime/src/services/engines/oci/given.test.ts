@@ -28,7 +28,7 @@ afterEach(() => {
 const hold = (
   env: Record<string, string>,
   { traits = podman, users = own as Users, own: paths = [] as string[] } = {},
-) => holdGiven({ settings: readSettings(env), traits, users, own: paths })
+) => holdGiven({ settings: readSettings(env), traits, users, own: paths, cdiFolders: [join(folder, 'cdi')] })
 function problem(...given: Parameters<typeof hold>): string {
   try {
     hold(...given).close()
@@ -77,6 +77,65 @@ describe('a container gets of the device', needs('root'), () => {
   it.each(['0600', '0660', '0664', '0662'])('no node of mode %s for users of its own', (mode) => {
     execFileSync('mknod', ['-m', mode, node, 'c', '1', '5'])
     expect(problem({ 'MCM.DEVICES': node })).toContain('give it the mode 0666')
+  })
+
+  /** A device with everything that a file of CDI can have here. */
+  function writeCdi(edits: object, name = 'a'): void {
+    mkdirSync(join(folder, 'cdi'), { recursive: true })
+    const devices = [{ name, containerEdits: edits }]
+    const content = JSON.stringify({ cdiVersion: '0.5.0', kind: 'v.com/c', devices })
+    writeFileSync(join(folder, `cdi/${name}.json`), content)
+  }
+  const cdi = { 'MCM.DEVICES': 'v.com/c=a' }
+
+  it('a device of CDI: its nodes, its mounts and its variables', () => {
+    writeFileSync(join(folder, 'lib.so'), '')
+    writeCdi({
+      deviceNodes: [{ path: '/dev/zero' }],
+      mounts: [{ hostPath: `${folder}/lib.so`, containerPath: '/usr/lib/lib.so', options: ['ro'] }],
+      env: ['A=1'],
+    })
+    const given = hold(cdi)
+    expect(deviceSpecs(given)).toMatchObject([{ PathOnHost: '/dev/zero', PathInContainer: '/dev/zero' }])
+    expect(mountSpecs(given)).toEqual([`${folder}/lib.so:/usr/lib/lib.so:ro,bind,nosuid,nodev`])
+    expect(given.env).toEqual({ A: '1' })
+    given.close()
+  })
+
+  it.each([
+    [{ deviceNodes: [{ path: '/dev/kmsg' }] }, 'it shows the memory or the log'],
+    [{ deviceNodes: [{ path: '/dev/missing-x' }] }, '/dev/missing-x is not there'],
+    [{ mounts: [{ hostPath: '/etc/shadow', containerPath: '/x' }] }, '/etc/shadow, which no container gets'],
+    [{ mounts: [{ hostPath: '/etc', containerPath: '/x' }] }, 'is in it, which no container gets'],
+    [{ mounts: [{ hostPath: '/usr', containerPath: '/proc/x' }] }, 'the container has its own /proc'],
+    [{ hooks: [] }, 'its file has hooks, which no container gets'],
+    [{ deviceNodes: Array(2).fill({ path: '/dev/zero' }) }, 'two things for /dev/zero'],
+  ])('nothing of a device of CDI with %j', (edits, why) => {
+    writeCdi(edits)
+    const before = openFiles()
+    expect(problem(cdi)).toContain(why)
+    expect(openFiles()).toBe(before)
+  })
+
+  it('no device of CDI that no file has: the service waits for it', () => {
+    writeCdi({}, 'b')
+    expect(problem(cdi)).toMatch(/^engine_unavailable: MCM.DEVICES has v.com\/c=a: \S+ have v.com\/c=b$/)
+  })
+
+  it('at most 256 nodes and folders', () => {
+    const names = ['a', 'b', 'c', 'd', 'e']
+    for (const each of names) {
+      const at = (number: number) => ({ hostPath: folder, containerPath: `/m/${each}${number}` })
+      writeCdi({ mounts: Array.from({ length: 60 }, (_, number) => at(number)) }, each)
+    }
+    const devices = (count: number) => ({
+      'MCM.DEVICES': names
+        .slice(0, count)
+        .map((each) => `v.com/c=${each}`)
+        .join(','),
+    })
+    expect(problem(devices(4))).toBe('')
+    expect(problem(devices(5))).toContain('has 300 nodes and folders; the limit is 256')
   })
 
   it('a folder, without the mounts below it, for reading or writing', () => {

@@ -7,12 +7,16 @@ import { basename, dirname, join } from 'node:path'
 import {
   type ContainerSettings,
   gpuWord,
+  isCdiName,
   RpcError,
   type UsedDevice,
+  type UsedMount,
   usedDevices,
   usedMounts,
 } from '@selvedge/protocol'
 import * as answers from './answers.ts'
+import type { CdiDevice } from './cdi/cdi-spec.ts'
+import { CdiRefused, findCdiDevice } from './cdi/find-cdi-device.ts'
 import type { EngineApi } from './engine-api.ts'
 import type { EngineTraits } from './engine-traits.ts'
 import { whyForbidden } from './forbidden-paths.ts'
@@ -38,10 +42,12 @@ interface GivenMount {
 export interface Given {
   readonly devices: readonly GivenDevice[]
   readonly mounts: readonly GivenMount[]
+  /** Variables that come with its devices. */
+  readonly env: Readonly<Record<string, string>>
   close(): void
 }
 
-const nothingGiven: Given = { devices: [], mounts: [], close: () => undefined }
+const nothingGiven: Given = { devices: [], mounts: [], env: {}, close: () => undefined }
 
 interface GivenParts {
   readonly settings: Pick<ContainerSettings, 'MCM.DEVICES' | 'MCM.MOUNTS'>
@@ -49,6 +55,8 @@ interface GivenParts {
   readonly users: Users
   /** Paths of this runtime and of the engine, which no container gets. */
   readonly own: readonly string[]
+  /** Folders with files of the Container Device Interface. */
+  readonly cdiFolders: readonly string[]
 }
 
 /** Whether a container can get something of the device here. Never where the engine has a virtual machine. */
@@ -61,7 +69,7 @@ export const canGive = ({ isPodman, isRootless }: Pick<EngineTraits, 'isPodman' 
  * @throws RpcError `container_failed` for what no container gets, `engine_unavailable` for a device or a folder that is not there at
  * present: the start is tried again
  */
-export function holdGiven({ settings, traits, users, own }: GivenParts): Given {
+export function holdGiven({ settings, traits, users, own, cdiFolders }: GivenParts): Given {
   const { 'MCM.DEVICES': devices, 'MCM.MOUNTS': mounts } = settings
   if (devices.length === 0 && mounts.length === 0) return nothingGiven
   if (!canGive(traits))
@@ -80,18 +88,25 @@ export function holdGiven({ settings, traits, users, own }: GivenParts): Given {
     if (problem !== undefined) throw new RpcError('container_failed', `${setting} has ${path}: ${problem}`)
     return opened
   }
+  const mountOf = (setting: string, { source, target, isWritable }: UsedMount): GivenMount => ({
+    target,
+    isWritable,
+    held: hold(setting, source, (opened) => whyNoMount(opened, target, own)),
+  })
   try {
+    const wanted = usedDevices(devices).map((each) => deviceOf(each, cdiFolders))
+    expectOnce(wanted, usedMounts(mounts))
     return {
-      devices: usedDevices(devices)
-        .flatMap(nodesOf)
-        .map(({ source, target }) => {
+      devices: wanted.flatMap(({ nodes }) =>
+        nodes.map(({ source, target }) => {
           return { target, held: hold('MCM.DEVICES', source, (opened) => whyNoDevice(opened, users)) }
         }),
-      mounts: usedMounts(mounts).map(({ source, target, isWritable }) => ({
-        target,
-        isWritable,
-        held: hold('MCM.MOUNTS', source, (opened) => whyNoMount(opened, target, own)),
-      })),
+      ),
+      mounts: [
+        ...wanted.flatMap((each) => each.mounts.map((mount) => mountOf('MCM.DEVICES', mount))),
+        ...usedMounts(mounts).map((mount) => mountOf('MCM.MOUNTS', mount)),
+      ],
+      env: Object.assign({}, ...wanted.map(({ env }) => env)),
       close,
     }
   } catch (cause) {
@@ -127,6 +142,47 @@ function whatIsThere(path: string): string {
     return shown.length === 0 ? `${folder} is empty` : `${folder} has ${shown.join(', ')}`
   } catch {
     return `${folder} is not there`
+  }
+}
+
+/** What an entry of `MCM.DEVICES` gives. */
+interface WantedDevice extends Omit<CdiDevice, 'nodes'> {
+  readonly nodes: readonly UsedDevice[]
+}
+
+/** Nodes and mounts of one container at most: each is open until it starts. */
+const maxParts = 256
+
+/** @throws RpcError `container_failed` if two of them have the same path in the container */
+function expectOnce(wanted: readonly WantedDevice[], mounts: readonly UsedMount[]): void {
+  const targets = [
+    ...wanted.flatMap(({ nodes, mounts }) => [...nodes, ...mounts].map(({ target }) => target)),
+    ...mounts.map(({ target }) => target),
+  ]
+  const twice = targets.find((each, at) => targets.indexOf(each) < at)
+  if (twice !== undefined)
+    throw new RpcError('container_failed', `MCM.DEVICES and MCM.MOUNTS have two things for ${twice}`)
+  if (targets.length > maxParts)
+    throw new RpcError(
+      'container_failed',
+      `MCM.DEVICES has ${targets.length} nodes and folders; the limit is ${maxParts}`,
+    )
+}
+
+function deviceOf(device: UsedDevice, cdiFolders: readonly string[]): WantedDevice {
+  const { source } = device
+  if (!isCdiName(source)) return { nodes: nodesOf(device), mounts: [], env: {} }
+  try {
+    const { nodes, ...others } = findCdiDevice(source, cdiFolders)
+    return { ...others, nodes: nodes.map((path) => ({ source: path, target: path })) }
+  } catch (cause) {
+    if (!(cause instanceof CdiRefused)) throw cause
+    const detail = `MCM.DEVICES has ${source}: ${cause.message}`
+    if (!cause.isMissing) throw new RpcError('container_failed', detail, { cause })
+    throw new RpcError('engine_unavailable', detail, {
+      cause,
+      hint: 'Write the file of the device, or correct the setting. A deployed service starts when it is there.',
+    })
   }
 }
 

@@ -54,6 +54,8 @@ export interface OciHost {
   readonly users: UsersOf
   readonly disk: DiskWatch
   readonly outbound: Outbound
+  /** Folders with files of the Container Device Interface. */
+  readonly cdiFolders: readonly string[]
 }
 
 /** What a container is to be, before it is created. */
@@ -225,7 +227,7 @@ async function prepare(
   plan: Plan,
   { api, traits, users }: Pick<Prepared, 'api' | 'traits' | 'users'>,
 ): Promise<Prepared> {
-  const { owner, blobs, images } = host
+  const { owner, blobs, images, cdiFolders } = host
   const name = nameOf(host, plan)
   const config: ImageConfig = await readImageConfig(blobs, plan)
   const port = portOf(plan, config)
@@ -235,7 +237,7 @@ async function prepare(
   const image = images.tagOf(plan)
   const secret = () => openLabelSecret(join(host.state, 'oci-secret'))
   const own = [host.state, dirname(host.state), api.socketPath, traits.folder ?? host.state]
-  const given = holdGiven({ settings: plan.settings, traits, users, own })
+  const given = holdGiven({ settings: plan.settings, traits, users, own, cdiFolders })
   return {
     given,
     api,

@@ -7,6 +7,7 @@ import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, Plan } from '../engine.ts'
 import * as answers from './answers.ts'
 import { awaitReady } from './await-ready.ts'
+import { missingCdiDevices } from './cdi/find-cdi-device.ts'
 import { removeOtherConfigFiles } from './config-files.ts'
 import { labels } from './create-body.ts'
 import { describeEngine } from './describe-engine.ts'
@@ -37,6 +38,8 @@ export interface OciEngineParts {
   readonly nameServers?: readonly string[]
   /** For tests. */
   readonly guard?: HostGuard
+  /** Folders with files of the Container Device Interface, and the devices in them that the configuration grants. */
+  readonly cdi?: { readonly folders: readonly string[]; readonly granted: readonly string[] }
   /** Where the user IDs for containers are listed; for tests. */
   readonly subordinates?: SubordinateFiles
 }
@@ -44,6 +47,8 @@ export interface OciEngineParts {
 /** A device and a port of the device have one user at a time. */
 const usesAlone = ({ settings }: Plan): boolean =>
   settings['MCM.DEVICES'].length > 0 || settings['MCM.NETWORK'] === 'host'
+
+const noCdi = { folders: [], granted: [] }
 
 const filter = (label: string, value: string): string =>
   encodeURIComponent(JSON.stringify({ label: [`${label}=${value}`] }))
@@ -57,6 +62,7 @@ function createHost(parts: OciEngineParts): OciHost {
     subordinates = systemFiles,
     granted = () => [],
     nameServers = [],
+    cdi = noCdi,
   } = parts
   const folder = join(realpathSync(state), 'oci')
   const owner = shortHash(realpathSync(state))
@@ -83,11 +89,12 @@ function createHost(parts: OciEngineParts): OciHost {
     users,
     disk,
     outbound,
+    cdiFolders: cdi.folders,
   }
 }
 
 export function createOciEngine(parts: OciEngineParts): Engine {
-  const { socket } = parts
+  const { socket, cdi = noCdi } = parts
   const host = createHost(parts)
   const { owner, guard, images, users, disk, outbound, folder, blobs } = host
 
@@ -141,6 +148,7 @@ export function createOciEngine(parts: OciEngineParts): Engine {
       rmSync(folder, { recursive: true, force: true })
       removeOtherFiles(owner, new Set())
     },
-    describe: () => describeEngine(socket, guard, users, outbound),
+    describe: () =>
+      describeEngine(socket, guard, users, outbound, missingCdiDevices(cdi.granted, cdi.folders)),
   }
 }

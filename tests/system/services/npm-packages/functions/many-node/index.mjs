@@ -8,7 +8,6 @@ import dotenv from 'dotenv'
 import ejs from 'ejs'
 import formidable from 'formidable'
 import jsonwebtoken from 'jsonwebtoken'
-import { Kafka, logLevel } from 'kafkajs'
 import { MongoClient } from 'mongodb'
 import nodemailer from 'nodemailer'
 import nunjucks from 'nunjucks'
@@ -56,12 +55,6 @@ const calls = {
     return (await formidable({ uploadDir: '/tmp' }).parse(request))[0]
   },
   jsonwebtoken: () => jsonwebtoken.verify(jsonwebtoken.sign({ a: 1 }, 'key', { noTimestamp: true }), 'key'),
-  kafkajs: () =>
-    refused(
-      new Kafka({ brokers: ['127.0.0.1:59999'], retry: { retries: 0 }, logLevel: logLevel.NOTHING })
-        .admin()
-        .connect(),
-    ),
   mongodb: () =>
     refused(new MongoClient('mongodb://127.0.0.1:59999', { serverSelectionTimeoutMS: 500 }).connect()),
   nodemailer: async () => {

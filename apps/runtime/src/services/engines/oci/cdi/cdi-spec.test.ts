@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest'
+import { readCdiFile } from './cdi-spec.ts'
+
+const kind = 'vendor.com/null'
+const fileWith = (containerEdits: unknown, more: object = {}) =>
+  JSON.stringify({ cdiVersion: '0.5.0', kind, devices: [{ name: 'a', containerEdits }], ...more })
+const deviceWith = (edits: unknown, more: object = {}) =>
+  readCdiFile(fileWith(edits, more)).deviceOf(`${kind}=a`)
+
+it('a device has what its file has for it, and for all of them', () => {
+  const device = deviceWith(
+    {
+      deviceNodes: [
+        { path: '/dev/zero', hostPath: '/dev/zero', type: 'c', major: 1, minor: 5, permissions: 'rw' },
+        { path: '/dev/full', uid: 0, gid: 44, fileMode: 432 },
+      ],
+      mounts: [
+        {
+          hostPath: '/usr/lib/x.so',
+          containerPath: '/usr/lib/x.so',
+          options: ['ro', 'nosuid', 'nodev', 'rbind'].slice(0, 3),
+        },
+        { hostPath: '/srv/a', containerPath: '/a', options: ['rw'], type: 'bind' },
+        { hostPath: '/srv/b', containerPath: '/b', options: ['rw', 'ro'] },
+        { hostPath: '/srv/c', containerPath: '/c' },
+      ],
+      env: ['A=1=2', 'B='],
+    },
+    { containerEdits: { env: ['A=of all', 'C=3'] }, annotations: { a: 'b' } },
+  )
+  expect(device).toEqual({
+    nodes: ['/dev/zero', '/dev/full'],
+    mounts: [
+      { source: '/usr/lib/x.so', target: '/usr/lib/x.so', isWritable: false },
+      { source: '/srv/a', target: '/a', isWritable: true },
+      { source: '/srv/b', target: '/b', isWritable: false },
+      { source: '/srv/c', target: '/c', isWritable: false },
+    ],
+    env: { A: '1=2', B: '', C: '3' },
+  })
+})
+
+it('a device without edits has nothing', () => {
+  expect(deviceWith(undefined)).toEqual({ nodes: [], mounts: [], env: {} })
+})
+
+describe('no container gets', () => {
+  it.each([
+    ['hooks', { hooks: [{ hookName: 'createRuntime', path: '/bin/sh' }] }, 'its file has hooks, which'],
+    ['other edits', { intelRdt: {}, additionalGids: [1] }, 'its file has intelRdt, additionalGids, which'],
+    ['a node elsewhere', { deviceNodes: [{ path: '/etc/shadow' }] }, 'deviceNodes.0.path'],
+    ['a node of another path', { deviceNodes: [{ path: '/dev/a', hostPath: '/dev/zero' }] }, 'deviceNodes.0'],
+    ['unknown keys', { deviceNodes: [{ path: '/dev/a', more: 1 }] }, 'deviceNodes.0'],
+    ['a mount with a colon', { mounts: [{ hostPath: '/a:/b', containerPath: '/c' }] }, 'mounts.0.hostPath'],
+    ['a mount above', { mounts: [{ hostPath: '/a/../..', containerPath: '/c' }] }, 'mounts.0.hostPath'],
+    [
+      'a mount with mounts',
+      { mounts: [{ hostPath: '/a', containerPath: '/c', options: ['rbind'] }] },
+      'options',
+    ],
+    [
+      'set-user-ID programs',
+      { mounts: [{ hostPath: '/a', containerPath: '/c', options: ['suid'] }] },
+      'options',
+    ],
+    ['another file system', { mounts: [{ hostPath: '/a', containerPath: '/c', type: 'proc' }] }, 'type'],
+    ['a variable with NUL', { env: ['A=\0'] }, 'env.0'],
+    ['a variable without a value', { env: ['A'] }, 'env.0'],
+    ['a long variable', { env: [`A=${'x'.repeat(4096)}`] }, 'env.0'],
+    ['many variables', { env: Array(65).fill('A=1') }, 'env'],
+    ['many nodes', { deviceNodes: Array(65).fill({ path: '/dev/zero' }) }, 'deviceNodes'],
+    ['many mounts', { mounts: Array(129).fill({ hostPath: '/a', containerPath: '/b' }) }, 'mounts'],
+    ['a list', [], 'its file has a value of it'],
+  ])('%s', (_, edits, why) => {
+    expect(() => deviceWith(edits)).toThrow(why)
+    expect(() => deviceWith({}, { containerEdits: edits })).toThrow(why)
+  })
+})
+
+it('another device of the file may have what no container gets', () => {
+  const devices = [{ name: 'a' }, { name: 'b', containerEdits: { hooks: [] } }]
+  const file = readCdiFile(fileWith({}, { devices }))
+  expect(file.names).toEqual([`${kind}=a`, `${kind}=b`])
+  expect(file.deviceOf(`${kind}=a`).env).toEqual({})
+  expect(() => file.deviceOf(`${kind}=b`)).toThrow('hooks')
+})
+
+it.each([
+  ['not JSON', 'cdiVersion: 0.5.0', 'it is not JSON'],
+  ['no object', '[]', 'it is not as'],
+  ['without a kind', fileWith({}, { kind: undefined }), 'kind'],
+  ['of a version to come', fileWith({}, { cdiVersion: '2.0.0' }), 'cdiVersion'],
+  ['of an early version', fileWith({}, { cdiVersion: '0.2.0' }), 'cdiVersion'],
+  ['of a wrong kind', fileWith({}, { kind: 'null' }), '"null=a" is not a name'],
+  ['of a kind with a path', fileWith({}, { kind: '../x/y' }), 'is not a name'],
+  ['with a wrong name', fileWith({}, { devices: [{ name: 'a/b' }] }), 'is not a name'],
+  ['with a device twice', fileWith({}, { devices: [{ name: 'a' }, { name: 'a' }] }), 'a device twice'],
+  ['with many devices', fileWith({}, { devices: Array(1025).fill({ name: 'a' }) }), 'devices'],
+])('a file is not used: %s', (_, text, why) => {
+  expect(() => readCdiFile(text)).toThrow(why)
+})

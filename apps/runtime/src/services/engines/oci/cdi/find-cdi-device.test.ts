@@ -1,0 +1,114 @@
+/** Where devices of the Container Device Interface are found. The files are real, in folders of the test. */
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { needs } from '../../../../../../../tests/harness/installed.ts'
+import { type CdiRefused, findCdiDevice, missingCdiDevices } from './find-cdi-device.ts'
+
+let home: string
+let folders: string[]
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'cdi-'))
+  folders = ['etc', 'run'].map((each) => join(home, each))
+  for (const each of folders) mkdirSync(each)
+})
+afterEach(() => rmSync(home, { recursive: true }))
+
+function write(path: string, name = 'a', value = path, mode = 0o644): void {
+  const devices = [{ name, containerEdits: { env: [`FROM=${value}`] } }]
+  writeFileSync(join(home, path), JSON.stringify({ cdiVersion: '0.6.0', kind: 'v.com/c', devices }))
+  chmodSync(join(home, path), mode)
+}
+const found = () => findCdiDevice('v.com/c=a', folders).env.FROM
+function refusal(): Pick<CdiRefused, 'message' | 'isMissing'> {
+  try {
+    findCdiDevice('v.com/c=a', folders)
+  } catch (cause) {
+    const { message, isMissing } = cause as CdiRefused
+    return { message: message.replaceAll(home, ''), isMissing }
+  }
+  throw new Error('it was found')
+}
+
+it('a device of a later folder counts more', () => {
+  write('etc/a.json')
+  write('etc/other.json', 'b')
+  expect(found()).toBe('etc/a.json')
+  write('run/a.json')
+  expect(found()).toBe('run/a.json')
+})
+
+it('two files of a folder with the same device give no device, but a later folder does', () => {
+  write('etc/a.json')
+  write('etc/b.json')
+  expect(refusal()).toEqual({ message: 'two files have a device of this name', isMissing: false })
+  write('run/c.json')
+  expect(found()).toBe('run/c.json')
+})
+
+it('what is missing is said with what is there', () => {
+  expect(refusal()).toEqual({ message: '/etc and /run have no devices', isMissing: true })
+  write('etc/a.json', 'b')
+  write('run/a.json', 'c')
+  expect(refusal().message).toBe('/etc and /run have v.com/c=b, v.com/c=c')
+  rmSync(join(home, 'run'), { recursive: true })
+  expect(refusal().message).toBe('/etc and /run have v.com/c=b')
+  write('etc/x.txt')
+  writeFileSync(join(home, 'etc/bad.json'), '{')
+  writeFileSync(join(home, 'etc/nvidia.yaml'), 'cdiVersion: 0.5.0')
+  expect(refusal().message).toBe(
+    '/etc and /run have v.com/c=b; /etc/bad.json: it is not JSON, /etc/nvidia.yaml: only JSON is read, so write the file in that format',
+  )
+  expect(missingCdiDevices(['v.com/c=a', 'v.com/c=b', 'v.com/c=a'], folders)).toEqual([
+    `v.com/c=a: no file in ${folders.join(' or ')} has it`,
+  ])
+  expect(missingCdiDevices(['v.com/c=b'], folders)).toEqual([])
+})
+
+it('a folder has at most 64 files, of 1 MiB each', () => {
+  for (let each = 0; each < 64; each++) write(`etc/f${String(each).padStart(2, '0')}.json`, `d${each}`)
+  write('etc/g.json')
+  expect(refusal().isMissing).toBe(true)
+  rmSync(join(home, 'etc/f00.json'))
+  expect(found()).toBe('etc/g.json')
+  writeFileSync(join(home, 'run/large.json'), ' '.repeat(2 ** 20 + 1))
+  rmSync(join(home, 'etc/g.json'))
+  expect(refusal().message).toMatch(/large\.json: it has 1048577 bytes; the limit is 1048576/)
+})
+
+it('a file that is no file is not read', () => {
+  mkdirSync(join(home, 'etc/a.json'))
+  expect(refusal().message).toMatch(/it is not a file/)
+  rmSync(join(home, 'etc/a.json'), { recursive: true })
+  symlinkSync('/dev/zero', join(home, 'etc/a.json'))
+  expect(refusal().message).toMatch(/it is not a file/)
+})
+
+it.each([
+  ['the file', 'etc/a.json', 0o666],
+  ['the file, for a group', 'etc/a.json', 0o664],
+  ['the folder', 'etc', 0o777],
+])('what others than root may change is not read: %s', (_, path, mode) => {
+  write('etc/a.json')
+  chmodSync(join(home, path), mode)
+  expect(refusal().message).toMatch(/others than root may change it/)
+})
+
+it('what another user owns is not read', needs('root'), () => {
+  write('etc/a.json')
+  chownSync(join(home, 'etc/a.json'), 1234, 1234)
+  expect(refusal().message).toMatch(/others than root may change it/)
+  chownSync(join(home, 'etc/a.json'), 0, 0)
+  expect(found()).toBe('etc/a.json')
+  chownSync(join(home, 'etc'), 1234, 1234)
+  expect(refusal().message).toMatch(/others than root may change it/)
+})
+
+it('a link in a folder of root leads to its file', () => {
+  write('etc/b.txt')
+  symlinkSync('b.txt', join(home, 'etc/a.json'))
+  expect(found()).toBe('etc/b.txt')
+  chmodSync(join(home, 'etc'), 0o777)
+  expect(refusal().message).toMatch(/is a link, and others than root may change the folder/)
+})
