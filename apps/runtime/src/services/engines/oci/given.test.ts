@@ -167,7 +167,7 @@ describe('a container gets of the device', needs('root'), () => {
     writeFileSync(node, 'x')
     expect(problem({ 'MCM.DEVICES': node })).toContain('it is not a device')
     expect(problem({ 'MCM.DEVICES': `${node}-missing` })).toMatch(
-      /^engine_unavailable: MCM.DEVICES has \S+: \S+ is not there; \/dev has selvedge-given-/,
+      /^engine_unavailable: MCM.DEVICES has \S+: \S+ is not there; \/dev has (?:\S+, )*selvedge-given-/,
     )
     expect(problem({ 'MCM.DEVICES': '/dev/missing/x' })).toContain('/dev/missing is not there')
     expect(problem({ 'MCM.MOUNTS': `${folder}/missing:/x` })).toMatch(/^engine_unavailable: .* is empty$/)
