@@ -207,7 +207,11 @@ export const groups: readonly Group[] = [
   },
   beside('cli-foreign-text', cli, 'output/clean', 'support/forms'),
   beside('client', 'packages/client/src', 'read-text', 'proof-key', 'send', 'function/user'),
-  beside('outbound', `${kit}/network`, 'network', 'outbound-fetch'),
+  {
+    name: 'outbound',
+    sources: [`${kit}/network/{network,outbound-fetch,start-request}.ts`],
+    tests: [`${kit}/network/*.test.ts`],
+  },
   beside('cli-network', `${cli}/context`, 'network'),
   {
     name: 'network',
@@ -286,6 +290,7 @@ export const groups: readonly Group[] = [
     ],
     tests: [`${services}/images/{append,checkpoints,lasting-uploads,uploads}.test.ts`],
   },
+  beside('requests-of-clients', 'packages/client/src/node', 'start-request'),
   {
     name: 'uploads-of-clients',
     sources: ['packages/client/src/node/{in-parts,upload-image}.ts'],

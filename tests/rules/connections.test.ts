@@ -13,9 +13,17 @@ const openers: Readonly<Record<string, RegExp>> = {
   net: /^(connect|createConnection|default)$/,
   tls: /^(connect|default)$/,
   dgram: /^(createSocket|default)$/,
+  // Ours, with the connections of a `Network`.
+  'start-request': /^startRequest$/,
 }
 
-const nameIn = (module: unknown): string => String(module).replace(/^node:/, '')
+const nameIn = (module: unknown): string =>
+  String(module)
+    .replace(/^node:/, '')
+    .replace(
+      /^(@selvedge\/client\/node|@selvedge\/service-kit\/network|\.{1,2}\/.*start-request\.ts)$/,
+      'start-request',
+    )
 
 /** Names that an import of a module brings and that open connections. */
 function importedBy(node: SyntaxNode): string[] {
@@ -36,6 +44,7 @@ function openedBy(node: SyntaxNode): string[] {
   if (node.type === 'NewExpression')
     return /^(WebSocket|EventSource)$/.test(callee.name ?? '') ? [callee.name!] : []
   if (callee.name === 'fetch') return ['fetch']
+  if (callee.property?.name === 'connectTo') return ['connectTo']
   const isLazy = callee.property?.name === 'getBuiltinModule'
   const module = nameIn((node.arguments as { value?: unknown }[])[0]?.value)
   return isLazy && Object.hasOwn(openers, module) ? [module] : []
@@ -86,12 +95,14 @@ const outbound = new Map([
   ['packages/client/src/node/network/open-tls.ts', 'HTTP proxy'],
   ['packages/client/src/node/network/open-tcp.ts', 'HTTP proxy'],
   ['packages/client/src/node/node-fetch.ts', 'Client library'],
+  ['packages/client/src/node/start-request.ts', 'Client library'],
   ['packages/client/src/node/streams.ts', 'Client library'],
   ['packages/client/src/send.ts', 'Client library'],
   ['packages/geo/src/receivers/follow.ts', 'Receiver of positions'],
   ['packages/service-kit/src/http/get-json.ts', 'Keys of the identity service'],
   ['packages/service-kit/src/http/guarded-request.ts', 'Companies and foreign issuers'],
   ['packages/service-kit/src/network/outbound-fetch.ts', 'Keys of the identity service'],
+  ['packages/service-kit/src/network/start-request.ts', 'HTTP proxy'],
   ['packages/service-kit/src/otel/collector.ts', 'Traces'],
   ['packages/service-kit/src/trace/trace.ts', 'Identity and discovery'],
 ])
@@ -122,6 +133,26 @@ const inside = new Map([
   ['packages/service-kit/src/http/server.ts', 'listens'],
 ])
 
+/**
+ * Files that lead out with connections of Node, and why. All others use `openTcp`, through the agents and `connectTo` of a `Network`: it
+ * tries the addresses of a name side by side, and does not give up one after 250 ms (RFC 8305).
+ */
+const withConnectionsOfNode = new Map([
+  ['apps/simulator/src/wire.ts', 'a program that measures services by their address'],
+  ['apps/runtime/src/location/link-local/link-socket.ts', 'multicast'],
+  ['apps/runtime/src/services/engines/oci/outbound/resolver.ts', 'only answers questions'],
+  ['packages/client/src/node/https.ts', 'loads the module'],
+  ['packages/client/src/node/network/agent.ts', 'makes the agents'],
+  ['packages/client/src/node/network/authorities.ts', 'reads certificates'],
+  ['packages/client/src/node/network/contexts.ts', 'reads certificates'],
+  ['packages/client/src/node/network/open-tcp.ts', 'is what the others use'],
+  ['packages/client/src/node/network/open-tls.ts', 'over a connection of openTcp'],
+  ['packages/client/src/node/node-fetch.ts', 'an agent for Unix sockets'],
+  ['packages/client/src/node/start-request.ts', 'always with an agent of a network'],
+  ['packages/geo/src/receivers/follow.ts', 'a receiver on the local network'],
+  ['packages/service-kit/src/network/start-request.ts', 'always with an agent of a network'],
+])
+
 const sources = readSources('packages', 'apps').filter(({ path }) => /^[^/]+\/[^/]+\/src\//.test(path))
 
 it('no connection is opened in a place that is not known', () => {
@@ -135,6 +166,17 @@ it('no connection is opened in a place that is not known', () => {
 it('each known place still opens connections', () => {
   const opening = new Set(sources.filter((each) => findConnections(each).length > 0).map(({ path }) => path))
   expect([...outbound.keys(), ...inside.keys()].filter((path) => !opening.has(path))).toEqual([])
+})
+
+it('connections to other machines try all addresses side by side', () => {
+  const opening = sources
+    .filter(({ path }) => outbound.has(path))
+    .flatMap((source) => findConnections(source).map((where) => ({ where, path: source.path })))
+    .filter(({ where }) => !/ (start-request\.|connectTo$|(globalThis\.)?fetch$)/.test(where))
+  const others = opening.filter(({ path }) => !withConnectionsOfNode.has(path)).map(({ where }) => where)
+  expect(others, 'use startRequest or connectTo').toEqual([])
+  const used = new Set(opening.map(({ path }) => path))
+  expect([...withConnectionsOfNode.keys()].filter((path) => !used.has(path))).toEqual([])
 })
 
 it('the docs have a row for each connection that leads out', () => {
@@ -151,7 +193,9 @@ describe('the rule', () => {
     ["import tls from 'node:tls'", 'tls.default'],
     ["import * as dgram from 'node:dgram'", 'dgram.default'],
     ["process.getBuiltinModule('node:https').request(url)", 'https'],
+    ["import { startRequest } from '../network/start-request.ts'", 'start-request.startRequest'],
     ['await fetch(url, init)', 'fetch'],
+    ['network.connectTo(target)', 'connectTo'],
     ['const own = globalThis.fetch', 'globalThis.fetch'],
     ['new WebSocket(url)', 'WebSocket'],
   ])('finds %s', (code, what) => {

@@ -7,6 +7,7 @@ const window = 'the time over which something is measured'
 export const fixedWaits: Readonly<Record<string, readonly [count: number, reason: string]>> = {
   'apps/runtime/src/device/cloud/return-watch.test.ts': [1, 'the timers are not real'],
   'packages/client/src/node/network/open-tcp.test.ts': [2, age],
+  'packages/client/src/node/start-request.test.ts': [1, age],
   'tests/system/discovery/cluster.test.ts': [1, age],
   'tests/system/network/metered.test.ts': [1, window],
   'tests/system/overload/run.ts': [1, window],

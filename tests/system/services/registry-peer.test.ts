@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openBlobs } from '../../../apps/runtime/src/services/images/blobs.ts'
 import { pullImage } from '../../../apps/runtime/src/services/images/registry/registry.ts'
+import { directNetwork } from '../../../tests/harness/direct-network.ts'
 import { layoutFiles, tarOf } from '../../harness/archives.ts'
 import { findProgram, needs } from '../../harness/installed.ts'
 
@@ -73,6 +74,7 @@ async function copyWithSkopeo(host: string): Promise<{ works: boolean; printed: 
 async function pull(host: string): Promise<{ works: boolean; reason?: string; message?: string }> {
   const pulled = pullImage(await openBlobs(join(folder, 'images')), `${host}/team/app:1`, {
     authFile: authFile(),
+    outbound: directNetwork,
     announce: async () => undefined,
     watch: (content) => content,
     maxSize: 1e6,

@@ -1,8 +1,7 @@
 /** One HTTP request to a service of the runtime, with the access token. No redirect is followed. */
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { ConnectionFailure } from '@selvedge/client'
-import { authorizationOf, type StreamConnection } from '@selvedge/client/node'
+import { authorizationOf, type StreamConnection, startRequest, wayTo } from '@selvedge/client/node'
 import { UsageError } from '../failure.ts'
 
 /** Milliseconds without a byte after which a request ends. */
@@ -52,8 +51,7 @@ export async function requestService(
   connection: StreamConnection,
   { method, path, headers, body }: ServiceRequest,
 ): Promise<ServiceAnswer> {
-  const { url, socketPath, network } = connection
-  const start = url.startsWith('https:') ? httpsRequest : httpRequest
+  const { url } = connection
   const options = {
     method,
     headers: {
@@ -61,11 +59,10 @@ export async function requestService(
       ...(body !== undefined && { 'Content-Length': String(Buffer.byteLength(body)) }),
       ...(await authorizationOf(connection, method, url + path)),
     },
-    agent: (socketPath === undefined && network?.agentFor(url, 'service')) || false,
-    ...(socketPath !== undefined && { socketPath }),
+    ...wayTo(connection, url),
   }
   return new Promise((resolve, reject) => {
-    const sent = start(url + path, options, (answer) =>
+    const sent = startRequest(url + path, options, (answer) =>
       resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer }),
     )
     sent.setTimeout(idleMs, () =>

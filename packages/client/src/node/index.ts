@@ -10,5 +10,6 @@ export {
 } from './network/index.ts'
 export { createNodeFetch } from './node-fetch.ts'
 export { findSocket, installedFolders, isOwn, type SocketFinding } from './own-socket.ts'
+export { type RequestWay, startRequest, wayTo } from './start-request.ts'
 export { authorizationOf, followLogs, type StreamConnection } from './streams.ts'
 export { uploadImage } from './upload-image.ts'

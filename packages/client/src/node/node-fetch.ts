@@ -1,9 +1,8 @@
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent, type IncomingMessage } from 'node:http'
 import { answerTooLarge } from '../read-text.ts'
 import type { Fetch } from '../send.ts'
-import { https } from './https.ts'
 import { createNetwork, type Network } from './network/index.ts'
-import { createDirectAgent } from './network/network.ts'
+import { type RequestWay, startRequest } from './start-request.ts'
 
 /** Largest answer that is read, in bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024
@@ -30,21 +29,16 @@ export function createNodeFetch(
   options: { socketPath?: string; userAgent?: string; network?: Pick<Network, 'agentFor'> } = {},
 ): Fetch {
   const own = options.userAgent === undefined ? {} : { 'User-Agent': options.userAgent }
-  const agent = options.socketPath === undefined ? createDirectAgent() : new Agent({ keepAlive: true })
-  let direct: Network | undefined
+  const wayFor = createWays(options)
   return (url, { method, headers, body, signal }) =>
     new Promise((resolve, reject) => {
-      const secure = url.startsWith('https:')
       const lengths =
         body === undefined ? { 'Content-Length': '0' } : { 'Content-Length': String(Buffer.byteLength(body)) }
       const settings = {
         method,
         headers: { ...own, ...headers, ...(method === 'GET' ? {} : lengths) },
         signal,
-        agent:
-          (options.socketPath === undefined && options.network?.agentFor(url, 'service')) ||
-          (secure ? (direct ??= createNetwork({ proxy: 'direct' })).agentFor(url, 'service') : agent),
-        ...(options.socketPath !== undefined && { socketPath: options.socketPath }),
+        ...wayFor(url),
       }
       const onResponse = (response: IncomingMessage) => {
         readAll(response).then((text) => {
@@ -59,9 +53,7 @@ export function createNodeFetch(
           resolve({ status, headers: { get: header }, text: async () => text })
         }, reject)
       }
-      const request = secure
-        ? https().request(url, settings, onResponse)
-        : httpRequest(url, settings, onResponse)
+      const request = startRequest(url, settings, onResponse)
       request.on('error', reject)
       // A request that still waits for its connection has no error before that is there.
       signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
@@ -72,6 +64,19 @@ export function createNodeFetch(
       })
       request.end(body)
     })
+}
+
+function createWays(options: {
+  readonly socketPath?: string
+  readonly network?: Pick<Network, 'agentFor'>
+}): (url: string) => RequestWay {
+  const { socketPath } = options
+  if (socketPath !== undefined) {
+    const agent = new Agent({ keepAlive: true })
+    return () => ({ socketPath, agent })
+  }
+  const network = options.network ?? createNetwork({ proxy: 'direct' })
+  return (url) => ({ agent: network.agentFor(url, 'service') })
 }
 
 async function readAll(response: IncomingMessage): Promise<string> {

@@ -1,11 +1,11 @@
 /** Streams that JSON-RPC cannot carry: logs as they are written, and the requests of all of them. */
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { catalogue, type LogLine, mcmPaths, type Reason } from '@selvedge/protocol'
 import { LineTooLong, linesOf } from '@selvedge/protocol/lines'
 import { ConnectionFailure, RpcFailure } from '../errors.ts'
-import { https } from './https.ts'
 import type { Network } from './network/index.ts'
 import { sendFile } from './send-file.ts'
+import { startRequest, wayTo } from './start-request.ts'
 
 /** Characters of an answer, and of a line of a log: the runtime cuts lines to 8,192. */
 const maxAnswer = 1024 * 1024
@@ -134,17 +134,15 @@ async function sendOnce(
   headers: Record<string, string>,
   { file, body, signal, timeoutMs }: Sent,
 ): Promise<IncomingMessage> {
-  const { url, socketPath, network } = connection
+  const { url, socketPath } = connection
   const authorization = await authorizationOf(connection, method, url + path)
   return new Promise((resolve, reject) => {
-    const start = url.startsWith('https:') ? https().request : httpRequest
-    const asked = start(
+    const asked = startRequest(
       url + path,
       {
         method,
         headers: { ...headers, ...authorization },
-        agent: (socketPath === undefined && network?.agentFor(url, 'service')) || false,
-        ...(socketPath !== undefined && { socketPath }),
+        ...wayTo(connection, url),
         ...(signal && { signal }),
       },
       resolve,

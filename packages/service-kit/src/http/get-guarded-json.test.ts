@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
+import { directNetwork } from '../../../../tests/harness/direct-network.ts'
 import { createGuardedGet } from './get-guarded-json.ts'
 
 let server: Server | undefined
@@ -19,7 +20,7 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-const localGet = createGuardedGet({ allowsPrivate: true })
+const localGet = createGuardedGet({ outbound: directNetwork, allowsPrivate: true })
 const refusalOf = (call: Promise<unknown>) =>
   call.then(
     (value) => `answered ${JSON.stringify(value)}`,
@@ -66,7 +67,7 @@ describe('an address', () => {
     'https://224.0.0.1/',
     'https://255.255.255.255/',
   ])('%s is not connected to', async (url) => {
-    const get = createGuardedGet({ allowsPrivate: false })
+    const get = createGuardedGet({ outbound: directNetwork, allowsPrivate: false })
     expect(await refusalOf(get(url))).toContain('is an address that is not connected to')
   })
 
@@ -81,7 +82,7 @@ describe('an address', () => {
     'of %s is not even looked up',
     async (url) => {
       const names = nameServer(['192.0.2.1'])
-      const get = createGuardedGet({ allowsPrivate: false, resolve: names.resolve })
+      const get = createGuardedGet({ outbound: directNetwork, allowsPrivate: false, resolve: names.resolve })
       expect(await refusalOf(get(url))).toContain('only https:// is')
       expect(names.asked()).toBe(0)
     },
@@ -99,7 +100,11 @@ describe('a name', () => {
     ['several private addresses', ['10.0.0.1', '192.168.0.1']],
     ['nothing', []],
   ])('that leads to %s is refused, without saying where it leads', async (_, addresses) => {
-    const get = createGuardedGet({ allowsPrivate: false, resolve: nameServer(addresses).resolve })
+    const get = createGuardedGet({
+      outbound: directNetwork,
+      allowsPrivate: false,
+      resolve: nameServer(addresses).resolve,
+    })
     expect(await refusalOf(get('https://issuer.example/'))).toBe(
       'issuer.example resolves to no address that may be connected to',
     )
@@ -108,14 +113,18 @@ describe('a name', () => {
   it('that changes its address after the check leads nowhere else: it is resolved once', async () => {
     const names = nameServer(['127.0.0.1'], ['10.0.0.1'])
     const url = await serve((_, response) => response.end('{}'))
-    const get = createGuardedGet({ allowsPrivate: true, resolve: names.resolve })
+    const get = createGuardedGet({ outbound: directNetwork, allowsPrivate: true, resolve: names.resolve })
     expect(await get(url.replace('127.0.0.1', 'issuer.example'))).toEqual({})
     expect(names.asked()).toBe(1)
     expect(await refusalOf(get(url.replace('127.0.0.1', 'issuer.example')))).toContain('no address')
   })
 
   it('of a private network gets no plain HTTP, whatever is allowed', async () => {
-    const get = createGuardedGet({ allowsPrivate: true, resolve: nameServer(['10.0.0.1']).resolve })
+    const get = createGuardedGet({
+      outbound: directNetwork,
+      allowsPrivate: true,
+      resolve: nameServer(['10.0.0.1']).resolve,
+    })
     expect(await refusalOf(get('http://issuer.example/'))).toContain('no address')
   })
 })
@@ -183,7 +192,7 @@ describe('an answer', () => {
     ['only announces itself', (_, response) => response.writeEarlyHints({ link: '</x>; rel=preload' })],
   ])('that %s is given up at the end of its time', async (_, listener) => {
     const url = await serve(listener)
-    const get = createGuardedGet({ allowsPrivate: true, timeoutMs: 200 })
+    const get = createGuardedGet({ outbound: directNetwork, allowsPrivate: true, timeoutMs: 200 })
     expect(await refusalOf(get(url))).toContain('did not answer within 0.2 s')
   })
 
@@ -192,13 +201,13 @@ describe('an answer', () => {
     server!.on('connection', (socket) => {
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
     })
-    const get = createGuardedGet({ allowsPrivate: true, timeoutMs: 500 })
+    const get = createGuardedGet({ outbound: directNetwork, allowsPrivate: true, timeoutMs: 500 })
     expect(await refusalOf(get(url))).not.toContain('answered')
   })
 
   it('of a name server that never comes is given up, too', async () => {
     const resolve = () => new Promise<never>(() => undefined)
-    const get = createGuardedGet({ allowsPrivate: false, resolve, timeoutMs: 200 })
+    const get = createGuardedGet({ outbound: directNetwork, allowsPrivate: false, resolve, timeoutMs: 200 })
     expect(await refusalOf(get('https://issuer.example/'))).toContain('did not answer within 0.2 s')
   })
 })

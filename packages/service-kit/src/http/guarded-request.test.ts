@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from 'no
 import { Agent as HttpsAgent } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type LookupFunction } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { directNetwork } from '../../../../tests/harness/direct-network.ts'
 import { createGuardedFetch, type FetchInit } from './guarded-fetch.ts'
 import { createGuardedRequest } from './guarded-request.ts'
 
@@ -31,7 +32,7 @@ async function serveBytes(bytes: string): Promise<string> {
 
 /** A name server that knows this machine only. */
 const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
-const send = createGuardedRequest({ allowsPrivate: true, resolve })
+const send = createGuardedRequest({ outbound: directNetwork, allowsPrivate: true, resolve })
 const messageOf = (call: Promise<unknown>) =>
   call.then(
     () => 'answered',
@@ -95,6 +96,7 @@ describe('a request', () => {
     ['https:', 443],
   ])('of %s has the port %i, unless its URL has one', async (scheme, port) => {
     const request = createGuardedRequest({
+      outbound: directNetwork,
       allowsPrivate: true,
       resolve: async () => [{ address: '127.0.0.77', family: 4 }],
     })
@@ -162,14 +164,14 @@ describe('an answer', () => {
       closed = once(response, 'close')
       response.writeHead(302).write('x')
     })
-    const patient = createGuardedRequest({ allowsPrivate: true, timeoutMs: 600_000 })
+    const patient = createGuardedRequest({ outbound: directNetwork, allowsPrivate: true, timeoutMs: 600_000 })
     expect(await messageOf(patient(url, { method: 'GET', headers: {} }))).toMatch(/redirect/)
     expect(await closed).toEqual([])
   })
 
   it('that does not come in time is refused with the cause', async () => {
     const url = await serve(() => undefined)
-    const impatient = createGuardedRequest({ allowsPrivate: true, timeoutMs: 50 })
+    const impatient = createGuardedRequest({ outbound: directNetwork, allowsPrivate: true, timeoutMs: 50 })
     await expect(impatient(url, { method: 'GET', headers: {} })).rejects.toMatchObject({
       message: `${url} did not answer within 0.05 s`,
       cause: { name: 'AbortError' },
@@ -183,7 +185,7 @@ describe('an answer', () => {
 })
 
 describe('fetch', () => {
-  const fetchGuarded = createGuardedFetch({ allowsPrivate: true, resolve })
+  const fetchGuarded = createGuardedFetch({ outbound: directNetwork, allowsPrivate: true, resolve })
   const seenOf = async (init?: FetchInit) => (await (await fetchGuarded(await echo(), init)).json()) as Seen
 
   it('sends GET without more, and a text or a form with POST', async () => {
@@ -292,8 +294,9 @@ describe('behind a proxy', () => {
 
   it('plain HTTP is for this machine, and never handed to it', async () => {
     const url = await serve((_, response) => response.end('local'))
-    const agentFor = () => {
-      throw new Error('a proxy was asked for')
+    const agentFor = (to: URL | string) => {
+      if (new URL(to).hostname !== 'localhost') throw new Error('a proxy was asked for')
+      return directNetwork.agentFor(to, 'foreign')
     }
     const request = createGuardedRequest({
       ...{ allowsPrivate: true, resolve },

@@ -3,13 +3,8 @@
  * address that is checked is the address that is connected to.
  */
 import { once } from 'node:events'
-import {
-  type ClientRequest,
-  request as httpRequest,
-  type IncomingMessage,
-  type RequestOptions,
-} from 'node:http'
-import { isIP } from 'node:net'
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
+import { isIP, type LookupFunction } from 'node:net'
 import {
   type AddressKind,
   AddressRefusedError,
@@ -18,6 +13,7 @@ import {
   type Resolve,
 } from '../addresses/addresses.ts'
 import type { Outbound } from '../network/network.ts'
+import { startRequest } from '../network/start-request.ts'
 
 /** Bytes of an answer, and milliseconds for it from the name server to its last byte. */
 const guardedLimits = { maxBytes: 64 * 1024, timeoutMs: 5000 } as const
@@ -26,7 +22,7 @@ export interface GuardedOptions {
   /** Whether addresses of this machine and of private networks may be connected to; over plain HTTP, those of this machine only. */
   readonly allowsPrivate: boolean
   /** Proxy and authorities; a proxy gets only names that this machine cannot resolve, or that lead to allowed addresses. */
-  readonly outbound?: Outbound | undefined
+  readonly outbound: Outbound
   /** For tests. */
   readonly resolve?: Resolve
   readonly timeoutMs?: number
@@ -69,9 +65,9 @@ export function createGuardedRequest({
       throw new AddressRefusedError(`${host} is an address that is not connected to: ${kindOf(host)}`)
     const signal = AbortSignal.timeout(timeoutMs)
     const request = start(url, init, {
-      ...{ host, signal, lookup: guardedLookup(mayConnect, resolve) },
+      ...{ signal, lookup: guardedLookup(mayConnect, resolve) },
       // Plain HTTP is for this machine alone, which no proxy reaches.
-      agent: (!isPlain && outbound?.agentFor(url, 'foreign')) || false,
+      agent: outbound.agentFor(isPlain ? 'http://localhost' : url, 'foreign'),
     })
     try {
       const [response] = (await once(request.end(init.body), 'response', { signal })) as [IncomingMessage]
@@ -91,14 +87,11 @@ export function createGuardedRequest({
 function start(
   url: URL,
   { method, headers }: GuardedInit,
-  options: RequestOptions & { readonly host: string },
+  options: { readonly agent: Agent; readonly lookup: LookupFunction; readonly signal: AbortSignal },
 ): ClientRequest {
-  const begin = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
-  const request = begin({
+  const request = startRequest(url, {
     ...options,
     method,
-    port: url.port || (url.protocol === 'https:' ? 443 : 80),
-    path: url.pathname + url.search,
     headers: {
       accept: 'application/json',
       ...headers,

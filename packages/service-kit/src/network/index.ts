@@ -9,3 +9,4 @@ export {
   type Usage,
 } from './network.ts'
 export { createOutboundFetch, type GetFetch } from './outbound-fetch.ts'
+export { startRequest } from './start-request.ts'

@@ -6,12 +6,12 @@ import { ConfigError } from '../config/load.ts'
 /** What parts that send requests need. */
 export interface Outbound {
   /**
-   * For `agent` of a request to a URL; undefined: Node's own, for a URL of this machine without TLS.
+   * For `agent` of a request to a URL. It tries all addresses of a name side by side (RFC 8305), and uses no proxy for this machine.
    *
    * @param use `foreign`: a server that a user named, so nothing of it is shown to the operator, and no certificate to it. `registry`:
    *   the same, but it may have a certificate in the settings
    */
-  agentFor(url: URL | string, use: 'service' | 'registry' | 'foreign'): Agent | undefined
+  agentFor(url: URL | string, use: 'service' | 'registry' | 'foreign'): Agent
   /** Whether a URL is reached through a proxy, which resolves its name. */
   isProxied(url: URL | string): boolean
 }
@@ -20,15 +20,18 @@ export interface Network extends Outbound {
   /** Whether a connection to a service can be opened now. No request is sent. Resolves within seconds. */
   reaches(url: URL | string): Promise<boolean>
   /**
-   * Opens a TCP connection that another user named through the proxy for https; undefined: its host is reached directly.
+   * Opens a TCP connection for a host that another user named, through the proxy for https unless it is direct.
    *
-   * @param target `lookup` refuses addresses that must not be connected to
+   * @param target `lookup` refuses addresses that must not be connected to; `signal` gives up a direct connection
+   * @throws (it rejects with) Error with a code
    */
-  tunnelTo(target: {
+  connectTo(target: {
     readonly host: string
     readonly port: number
     readonly lookup: LookupFunction
-  }): Promise<Socket> | undefined
+    readonly isDirect: boolean
+    readonly signal: AbortSignal
+  }): Promise<Socket>
   /** The same network for connections that are counted for something, such as `images`. Without a purpose they are counted as `other`. */
   for(purpose: string): Network
   /** Since the start, for each purpose. Connections to this machine are not counted. */

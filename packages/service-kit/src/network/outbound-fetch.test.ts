@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { Agent, createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { directNetwork } from '../../../../tests/harness/direct-network.ts'
 import { createOutboundFetch } from './outbound-fetch.ts'
 
 const closing: (() => unknown)[] = []
@@ -28,7 +29,7 @@ async function serveBytes(bytes: string): Promise<string> {
 
 const agent = new Agent()
 const through = createOutboundFetch({ agentFor: () => agent, isProxied: () => true })
-const directly = createOutboundFetch({ agentFor: () => undefined, isProxied: () => false })
+const directly = createOutboundFetch(directNetwork)
 const never = new AbortController().signal
 const get = (url: string, signal = never) =>
   through(url, { headers: { 'x-own': '1' }, signal, redirect: 'error' })

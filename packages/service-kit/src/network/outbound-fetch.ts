@@ -1,8 +1,9 @@
 /** `fetch` for services that the operator configured, through the proxy and with the authorities of the settings. */
-import { type Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Agent, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { safely } from '../safely/safely.ts'
 import type { Outbound } from './network.ts'
+import { startRequest } from './start-request.ts'
 
 export type GetFetch = (
   url: string,
@@ -17,20 +18,18 @@ export type GetFetch = (
 const maxInterim = 16
 
 /**
- * @returns `fetch` for GET. Where neither a proxy nor TLS is on the way, it is that of the platform
+ * @returns `fetch` for GET
  * @throws (the function) Error with the reason; a redirect and a compressed answer are errors
  */
 export const createOutboundFetch =
   (outbound: Outbound): GetFetch =>
-  (url, init) => {
-    const agent = outbound.agentFor(url, 'service')
-    return agent ? get(url, init, agent) : fetch(url, { ...init, redirect: 'error' })
-  }
+  (url, init) =>
+    get(url, init, outbound.agentFor(url, 'service'))
 
 function get(url: string, { headers, signal }: Parameters<GetFetch>[1], agent: Agent): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const start = url.startsWith('https:') ? process.getBuiltinModule('node:https').request : httpRequest
-    const request = start(url, { headers: { ...headers, 'accept-encoding': 'identity' }, agent, signal })
+    const ownHeaders = { ...headers, 'accept-encoding': 'identity' }
+    const request = startRequest(url, { headers: ownHeaders, agent, signal })
     let interim = 0
     const refuse = (why: string) => request.destroy(new Error(`${url} ${why}`))
     request.on(

@@ -1,6 +1,7 @@
 /** Sends JSON to a collector, which may be slow, broken or hostile: it gets a bounded time, and its answers are not read. */
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Outbound } from '../network/network.ts'
+import { startRequest } from '../network/start-request.ts'
 import { safely } from '../safely/safely.ts'
 
 /** `refused`: the same again would be refused again. `failed`: it may be accepted later. */
@@ -9,7 +10,6 @@ type SendResult = 'sent' | 'refused' | 'failed'
 export interface Collector {
   /** Never rejects. */
   send(path: string, body: string): Promise<SendResult>
-  close(): void
 }
 
 /** Statuses after which the same request may be sent again (OTLP 1.x, "OTLP/HTTP Response"). */
@@ -24,11 +24,6 @@ const maxInterim = 16
  * @param outbound proxy and authorities
  */
 export function createCollector(endpoint: string, timeoutMs: number, outbound: Outbound): Collector {
-  const isSecure = endpoint.startsWith('https:')
-  const { request, agent } = isSecure
-    ? { request: https().request, agent: new (https().Agent)({ keepAlive: true, maxSockets: 1 }) }
-    : { request: httpRequest, agent: new Agent({ keepAlive: true, maxSockets: 1 }) }
-
   return {
     send: (path, body) =>
       new Promise((resolve) => {
@@ -42,10 +37,10 @@ export function createCollector(endpoint: string, timeoutMs: number, outbound: O
           else response.destroy()
         }
         const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
-        const sent = request(endpoint + path, {
+        const sent = startRequest(endpoint + path, {
           method: 'POST',
           headers,
-          agent: outbound.agentFor(endpoint, 'service') ?? agent,
+          agent: outbound.agentFor(endpoint, 'service'),
         })
         const late = setTimeout(
           safely('otel.late', () => sent.destroy(new Error('it did not answer in time'))),
@@ -77,8 +72,5 @@ export function createCollector(endpoint: string, timeoutMs: number, outbound: O
         )
         sent.end(body)
       }),
-    close: () => agent.destroy(),
   }
 }
-
-const https = () => process.getBuiltinModule('node:https')

@@ -129,7 +129,6 @@ export function startOtlp(
       const late = new Promise<void>((resolve) => setTimeout(resolve, lastMs).unref())
       await Promise.race([unlessBusy(sendSpans)(), late])
       waiting = []
-      collector.close()
     },
   }
 }

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import { directNetwork } from '../../../../tests/harness/direct-network.ts'
 import type { EndedRequest } from '../metrics/http-requests.ts'
 import { createRegistry } from '../metrics/registry.ts'
 import { createMemoryLog } from '../testing/index.ts'
@@ -63,7 +64,7 @@ function start(url: string, settings: Partial<OtlpSettings> = {}) {
     'runtime',
     {
       collect: registry.collect,
-      outbound: { agentFor: () => undefined, isProxied: () => false },
+      outbound: directNetwork,
       routeOf: () => undefined,
       log,
     },

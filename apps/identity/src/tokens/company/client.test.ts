@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { createFakeClock } from '@selvedge/service-kit/testing'
 import * as openid from 'openid-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import type { Company } from '../../registry/people/companies.ts'
 import { createCompanyClient } from './client.ts'
 
@@ -45,6 +46,7 @@ async function open(more: Partial<Company> = {}, metadata: object = {}) {
   } as Company
   return createCompanyClient({
     clock,
+    network: directNetwork,
     keys: {
       sign(typ, claims) {
         signed.push({ typ, claims: claims as Record<string, unknown> })

@@ -18,7 +18,7 @@ export interface CompanyClient {
 
 export interface CompanyClientParts {
   readonly clock: Clock
-  readonly network?: Outbound
+  readonly network: Outbound
   readonly keys: Pick<SigningKeys, 'sign'>
   readonly companies: Pick<Companies, 'secretOf'>
   readonly readMetadata: ReadMetadata

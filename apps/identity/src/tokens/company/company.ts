@@ -24,7 +24,7 @@ export interface CompanyTokensParts {
   readonly oneTime: OneTime
   readonly companies: Companies
   readonly verify: RulesVerifier
-  readonly network?: Outbound
+  readonly network: Outbound
   readonly secret: Buffer
   readonly consoleUrl: () => string
 }

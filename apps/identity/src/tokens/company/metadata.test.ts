@@ -1,6 +1,7 @@
 /** What of a provider's metadata is believed, and for how long. */
 import { createFakeClock } from '@selvedge/service-kit/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import { createReadMetadata, type ReadMetadata } from './metadata.ts'
 
 const clock = createFakeClock()
@@ -22,6 +23,7 @@ beforeEach(() => {
   fetched = []
   read = createReadMetadata({
     clock,
+    network: directNetwork,
     getterOf: (allowsPrivate) => async (url) => {
       fetched.push(`${allowsPrivate ? 'private ' : ''}${url}`)
       if (published instanceof Error) throw published

@@ -36,7 +36,7 @@ export function createReadMetadata({
   getterOf = (allowsPrivate) => createGuardedGet({ allowsPrivate, outbound }),
 }: {
   readonly clock: Clock
-  readonly network?: Outbound
+  readonly network: Outbound
   /** For tests. */
   readonly getterOf?: (allowsPrivate: boolean) => (url: string) => Promise<unknown>
 }): ReadMetadata {

@@ -4,6 +4,7 @@ import type { OAuthError } from '@selvedge/protocol'
 import { maxTokenLength, type TokenError } from '@selvedge/protocol/tokens'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { expect, it } from 'vitest'
+import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import { jwkOf, type SignOptions, signToken } from '../../../../../tests/harness/oidc-issuer.ts'
 import type { FederatedSubject } from '../../registry/projects/federated-subjects.ts'
 import type { TrustedIssuer } from '../../registry/projects/issuers.ts'
@@ -45,6 +46,7 @@ function make({
   const fetched: string[] = []
   const issuerKeys = createIssuerKeys({
     clock,
+    network: directNetwork,
     log: createMemoryLog(),
     issuerKeySets: { load: async () => undefined, save: async () => undefined },
     getterOf: () => async (url) => {

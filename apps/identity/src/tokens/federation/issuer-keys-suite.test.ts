@@ -5,6 +5,7 @@ import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { describeOnStores } from '../../../../../tests/harness/databases.ts'
+import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import { jwkOf, issuerKeys as keys, signToken } from '../../../../../tests/harness/oidc-issuer.ts'
 import { removeExpiredRows } from '../../registry/expired-rows.ts'
 import { createIssuerKeySets } from '../../registry/projects/issuer-key-sets.ts'
@@ -47,7 +48,13 @@ describeOnStores(
         return saving.at(-1)!
       }
       const issuerKeySets = { load, save: noted }
-      return createIssuerKeys({ clock, log: createMemoryLog(), issuerKeySets, getterOf: () => getJson })
+      return createIssuerKeys({
+        clock,
+        network: directNetwork,
+        log: createMemoryLog(),
+        issuerKeySets,
+        getterOf: () => getJson,
+      })
     }
     type Process = ReturnType<typeof start>
 
@@ -77,7 +84,7 @@ describeOnStores(
       let isFull = true
       const full: typeof save = (...of) => (isFull ? Promise.reject(new Error('full')) : save(...of))
       const keys = createIssuerKeys({
-        ...{ clock, log: createMemoryLog(), getterOf: () => getJson },
+        ...{ clock, network: directNetwork, log: createMemoryLog(), getterOf: () => getJson },
         issuerKeySets: { load, save: full },
         retryTimes: { firstMs: 1, maxMs: 4 },
       })

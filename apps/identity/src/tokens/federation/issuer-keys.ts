@@ -63,7 +63,7 @@ export interface IssuerKeysParts {
   readonly clock: Clock
   readonly issuerKeySets: IssuerKeySets
   readonly log: Log
-  readonly network?: Outbound
+  readonly network: Outbound
   /** For tests. @param allowsPrivate see `createGuardedGet` */
   readonly getterOf?: (allowsPrivate: boolean) => (url: string) => Promise<unknown>
   /** When keys that could not be stored are stored again; for tests. */

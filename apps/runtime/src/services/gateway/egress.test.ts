@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import { opens, writeUntilFull } from '../../../../../tests/harness/unread.ts'
 import { isListed, passOut } from './egress.ts'
 
@@ -73,7 +74,9 @@ describe('a call of a function', () => {
       )
       const host = `127.0.0.1:${flood}`
       const port = await listen(
-        createServer((request, response) => passOut(request, response, `http://${host}/`, [host])),
+        createServer((request, response) =>
+          passOut(request, response, `http://${host}/`, [host], { network: directNetwork }),
+        ),
       )
       const reader = connect(port, '127.0.0.1').pause()
       reader.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
@@ -96,7 +99,7 @@ describe('a call of a function', () => {
       const port = await listen(
         createServer((request, response) => {
           read = () => request.socket.bytesRead
-          passOut(request, response, `http://${host}/`, [host])
+          passOut(request, response, `http://${host}/`, [host], { network: directNetwork })
         }),
       )
       const sender = connect(port, '127.0.0.1').on('error', () => undefined)
@@ -122,7 +125,9 @@ describe('a call of a function', () => {
       return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
     }
     const port = await listen(
-      createServer((request, response) => passOut(request, response, target, outbound, { resolve })),
+      createServer((request, response) =>
+        passOut(request, response, target, outbound, { network: directNetwork, resolve }),
+      ),
     )
     const sent = httpRequest({ host: '127.0.0.1', port, agent: false, headers }).end()
     const [response] = (await once(sent, 'response')) as [IncomingMessage]

@@ -1,16 +1,11 @@
 /** Outgoing HTTP of services, to the hosts that `MCM.OUTBOUND` lists. Services send it over their instance's own socket. */
-import {
-  type ClientRequest,
-  request as httpRequest,
-  type IncomingMessage,
-  type ServerResponse,
-} from 'node:http'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { outboundWords } from '@selvedge/protocol'
 import { createAddressSet } from '@selvedge/service-kit/address-set'
 import { guardedLookup, kindOf, type Resolve, resolveName } from '@selvedge/service-kit/addresses'
 import { allowLargeBody } from '@selvedge/service-kit/http'
-import type { Outbound } from '@selvedge/service-kit/network'
+import { type Outbound, startRequest } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 import { responseHeaders, withoutHopByHop } from './headers.ts'
 
@@ -22,7 +17,7 @@ const maxAnnounced = 16
 const statuses = { min: 200, max: 599 }
 
 interface Ways {
-  readonly network?: Outbound | undefined
+  readonly network: Outbound
   readonly resolve?: Resolve
 }
 
@@ -68,7 +63,7 @@ export function passOut(
   response: ServerResponse,
   target: string,
   outbound: readonly string[],
-  ways: Ways = {},
+  ways: Ways,
 ): void {
   request.on('error', () => undefined)
   const url = URL.parse(target)
@@ -119,18 +114,14 @@ function passOn(request: IncomingMessage, response: ServerResponse, url: URL, wa
 /** @throws TypeError for a method or header that Node does not send */
 function send(request: IncomingMessage, url: URL, ways: Ways): ClientRequest {
   const { network, resolve = resolveName } = ways
-  const start = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
   const host = bare(url.hostname)
-  const outgoing = start({
-    host,
+  const outgoing = startRequest(url, {
     ...(isIP(host) === 0 && { servername: host }),
     lookup: guardedLookup(isPublic, resolve, 'list the address itself if it is meant'),
-    port: url.port || (url.protocol === 'https:' ? 443 : 80),
-    path: url.pathname + url.search,
     method: request.method,
     headers: [...withoutHopByHop(request.rawHeaders), 'Host', url.host],
     timeout: idleMs,
-    agent: network?.agentFor(url, 'foreign') ?? false,
+    agent: network.agentFor(url, 'foreign'),
   })
   outgoing.on('timeout', () => outgoing.destroy(new Error(`no data for ${idleMs / 1000} s`)))
   return outgoing

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hostPaths } from '@selvedge/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import { openHostSocket } from './host-socket.ts'
 import { createInstanceLimit, instanceRate } from './instance-limit.ts'
 
@@ -24,6 +25,7 @@ beforeEach(async () => {
   socket = await openHostSocket(path, {
     identityToken: (audience) => ({ token: `for ${audience}`, expiresAt: '' }),
     outbound: [],
+    network: directNetwork,
     api: {
       owns: (asked) => asked.startsWith('/api/'),
       openNodes: async (body) => ({ opened: body }),

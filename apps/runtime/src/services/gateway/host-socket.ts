@@ -33,7 +33,7 @@ export interface HostSocketParts {
   readonly outbound: readonly string[]
   readonly gateway: Gateway
   /** Proxy and authorities for requests to the outside. */
-  readonly network?: Network
+  readonly network: Network
   /** The local API. */
   readonly api: ServiceRequests
   /** Of the requests to this device, whatever answers them. */

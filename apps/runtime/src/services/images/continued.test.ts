@@ -8,6 +8,7 @@ import { systemClock } from '@selvedge/service-kit/clock'
 import { openDocument } from '@selvedge/service-kit/store'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { layoutFiles, tarOf } from '../../../../../tests/harness/archives.ts'
+import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import { stepLimitMs } from '../../../../../tests/harness/limits.ts'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import { randomOf } from '../../../../../tests/harness/seed.ts'
@@ -89,6 +90,7 @@ async function start(options: Partial<ImageParts> = {}) {
     maxSize: 1e8,
     registries: {
       authFile: '',
+      outbound: directNetwork,
       waiting: { wait: async () => undefined, random: () => 1, now: () => performance.now() },
     },
     accountId: () => owner.account_id,

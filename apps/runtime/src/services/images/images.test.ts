@@ -14,6 +14,7 @@ import {
   type TarEntry,
   tarOf,
 } from '../../../../../tests/harness/archives.ts'
+import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import { type DeploymentStore, deploymentsFormat } from '../deployments/deployments.ts'
 import { keyOf } from '../deployments/ownership.ts'
@@ -43,7 +44,7 @@ const partsOf = (blobs: Blobs) => ({
   clock: systemClock,
   reserve: 0,
   maxSize,
-  registries: { authFile: '' },
+  registries: { authFile: '', outbound: directNetwork },
   accountId: () => accountId,
   onRemoved: () => undefined,
   onPull: () => undefined,

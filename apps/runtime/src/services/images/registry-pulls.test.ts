@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { type ImageRecord, RpcError } from '@selvedge/protocol'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import type { Owner } from '../deployments/ownership.ts'
 import { openInterrupted } from './interrupted.ts'
@@ -53,6 +54,7 @@ async function open({ account = 'a', pullMs = undefined as number | undefined } 
     accountId: () => account,
     registries: {
       authFile: '',
+      outbound: directNetwork,
       waiting: { wait: async (ms) => void waits.push(ms), random: () => 1, now: () => 0 },
     },
     ...(pullMs !== undefined && { pullMs }),

@@ -7,7 +7,7 @@ import { hostOf, portOf } from './host-of.ts'
 import { isLocal } from './no-proxy.ts'
 import { createNotes } from './notes.ts'
 import { openTcp } from './open-tcp.ts'
-import { connectTimeoutMs, createOpeners, type Use } from './openers.ts'
+import { createOpeners, type Use } from './openers.ts'
 import { readProxySettings } from './proxy-settings.ts'
 import { createUsageCount, type Usage } from './usage.ts'
 
@@ -36,8 +36,8 @@ export interface NetworkStatus {
 }
 
 export interface Network {
-  /** For `agent` of a request to a URL; undefined: Node's own, for a URL of this machine without TLS. */
-  agentFor(url: URL | string, use: Use): Agent | undefined
+  /** For `agent` of a request to a URL. It tries all addresses of a name side by side (RFC 8305). */
+  agentFor(url: URL | string, use: Use): Agent
   /** Whether a URL is reached through a proxy, which resolves its name. */
   isProxied(url: URL | string): boolean
   /**
@@ -46,22 +46,28 @@ export interface Network {
    */
   reaches(url: URL | string): Promise<boolean>
   /**
-   * Opens a TCP connection through the proxy for https, for a host that another user named: nothing of it is stored or shown. Undefined:
-   * the host is reached directly.
+   * Opens a TCP connection for a host that another user named: nothing of it is stored or shown. One direction may end before the other.
    *
-   * @param target `lookup` refuses addresses that must not be connected to
-   * @throws (it rejects with) NetworkFailure, or Error of the lookup
+   * @throws (it rejects with) NetworkFailure; Error of the lookup or of the connection, with a code
    */
-  tunnelTo(target: {
-    readonly host: string
-    readonly port: number
-    readonly lookup: LookupFunction
-  }): Promise<Socket> | undefined
+  connectTo(target: ConnectTarget): Promise<Socket>
   /** The same network for connections that are counted for something, such as `images`. Without a purpose they are counted as `other`. */
   for(purpose: string): Network
   /** Bytes since the start, for each purpose: what TCP carries, with TLS. Connections to this machine are not counted. */
   usage(): Readonly<Record<string, Usage>>
   status(): NetworkStatus
+}
+
+interface ConnectTarget {
+  /** Name or address, without brackets. */
+  readonly host: string
+  readonly port: number
+  /** Refuses addresses that must not be connected to. */
+  readonly lookup: LookupFunction
+  /** Whether no proxy is used, such as for an address of the own network; otherwise that for https, if there is one. */
+  readonly isDirect: boolean
+  /** Gives up a direct connection; one through a proxy has a time limit of its own. */
+  readonly signal: AbortSignal
 }
 
 /** Milliseconds of one check whether a service can be reached: a packet that is lost twice is sent again within them. */
@@ -92,12 +98,11 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     if (!isLocal(url)) usage.follow(purpose, socket)
   }
 
-  function agentFor(given: URL | string, use: Use, purpose: string): Agent | undefined {
+  function agentFor(given: URL | string, use: Use, purpose: string): Agent {
     const url = typeof given === 'string' ? new URL(given) : given
     const server = proxyFor(url)
     const isSecure = url.protocol === 'https:'
     const isOwn = isLocal(url)
-    if (!server && !isSecure && isOwn) return undefined
     const key = `${purpose} ${use} ${url.protocol} ${isOwn} ${server?.url.origin ?? ''}`
     const known = agents.get(key)
     if (known) return known
@@ -119,15 +124,14 @@ export function createNetwork(options: NetworkOptions = {}): Network {
       const open = openerOf({ server: proxyFor(url), isSecure, use: 'service', follow })
       return opens(open({ host: hostOf(url), port: portOf(url), timeoutMs: reachTimeoutMs }))
     },
-    tunnelTo(target) {
-      const server = proxyFor(urlOf(target))
-      return (
-        server &&
-        tunnel(server, { ...target, isTcp: true }, 'foreign').then((socket) => {
-          usage.follow(purpose, socket)
-          return socket
-        })
-      )
+    async connectTo({ isDirect, signal, ...target }) {
+      const url = urlOf(target)
+      const server = isDirect ? undefined : proxyFor(url)
+      const socket = server
+        ? await tunnel(server, { ...target, isTcp: true }, 'foreign')
+        : await openTcp({ ...target, allowHalfOpen: true, signal })
+      if (server || !isLocal(url)) usage.follow(purpose, socket)
+      return socket
     },
     for: forPurpose,
     usage: usage.read,
@@ -157,9 +161,3 @@ const urlOf = ({ host, port }: { readonly host: string; readonly port: number })
  * connection that waits.
  */
 const probeMs = 60_000
-
-/** Connections over plain HTTP, without a proxy, that are reused. */
-export const createDirectAgent = (): Agent =>
-  createAgent({ keepAlive: true, keepAliveMsecs: probeMs }, false, ({ host, port, lookup }) =>
-    openTcp({ host: String(host), port: Number(port), lookup, timeoutMs: connectTimeoutMs }),
-  )

@@ -1,16 +1,9 @@
 /** Connections to names with several addresses: RFC 8305. Packets to a full queue of a listener are dropped, as by a bad network. */
-import { spawn } from 'node:child_process'
 import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
-import {
-  type AddressInfo,
-  connect,
-  createServer,
-  type LookupFunction,
-  type Server,
-  type Socket,
-} from 'node:net'
+import { type AddressInfo, createServer, type LookupFunction, type Server, type Socket } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
+import { listenDeaf } from '../../../../../tests/harness/deaf-listener.ts'
 import { openTcp, takeTurns } from './open-tcp.ts'
 
 const closing: (() => unknown)[] = []
@@ -26,30 +19,10 @@ async function listen(host: string, port = 0): Promise<Server & { port: number }
   return Object.assign(server, { port: (server.address() as AddressInfo).port })
 }
 
-/** A listener that accepts no connection, with a full queue: it answers no packet any more. @returns its port and how it accepts again */
-async function listenDeaf(host: string, own = 0): Promise<{ port: number; wake(): void }> {
-  const program = `
-    const server = require('node:net').createServer((socket) => socket.on('error', () => undefined))
-    server.listen({ host: '${host}', port: ${own}, backlog: 1 }, () => {
-      require('node:fs').writeSync(1, String(server.address().port))
-      process.kill(process.pid, 'SIGSTOP')
-    })`
-  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
-  closing.push(() => child.kill('SIGKILL'))
-  const [text] = await once(child.stdout, 'data')
-  const port = Number(text)
-  const fillers: Socket[] = []
-  for (let isFull = false; !isFull; ) {
-    const socket = connect(port, host).on('error', () => undefined)
-    fillers.push(socket)
-    closing.push(() => socket.destroy())
-    // A connection on the loopback is open at once, unless its packet was dropped.
-    isFull = await Promise.race([
-      once(socket, 'connect').then(() => false),
-      new Promise<boolean>((resolve) => setTimeout(resolve, 300, true)),
-    ])
-  }
-  return { port, wake: () => child.kill('SIGCONT') }
+async function deaf(host: string, port?: number) {
+  const listener = await listenDeaf(host, port)
+  closing.push(listener.close)
+  return listener
 }
 
 const lookupOf =
@@ -69,14 +42,14 @@ async function remoteOf(opening: Promise<Socket>): Promise<string | undefined> {
 }
 
 it('where packets to the first address are dropped, the second one is connected to', async () => {
-  const { port } = await listenDeaf('127.0.0.1')
+  const { port } = await deaf('127.0.0.1')
   await listen('127.0.0.2', port)
   expect(await remoteOf(open(port, ['127.0.0.1', '127.0.0.2']))).toBe('127.0.0.2')
 })
 
 it('a first address that is slow is not given up: it wins where packets to the second one are dropped', async () => {
-  const slow = await listenDeaf('127.0.0.1')
-  await listenDeaf('127.0.0.2', slow.port)
+  const slow = await deaf('127.0.0.1')
+  await deaf('127.0.0.2', slow.port)
   const opening = open(slow.port, ['127.0.0.1', '127.0.0.2'])
   // After both attempts began.
   await new Promise((resolve) => setTimeout(resolve, 600))
@@ -99,6 +72,33 @@ it('it ends with ETIMEDOUT, while the name server is silent as well', async () =
   const silent: LookupFunction = () => undefined
   const target = { host: 'a.example', port: 1, lookup: silent, timeoutMs: 20 }
   await expect(openTcp(target)).rejects.toMatchObject({ code: 'ETIMEDOUT' })
+})
+
+it('it is given up with the reason of its signal, before and after it has begun, and leaves no connection', async () => {
+  const { port } = await deaf('127.0.0.1')
+  const stop = new AbortController()
+  const lookup = lookupOf('127.0.0.1')
+  const opening = openTcp({ host: 'a.example', port, lookup, signal: stop.signal })
+  const reason = new Error('not any more')
+  setImmediate(() => stop.abort(reason))
+  await expect(opening).rejects.toBe(reason)
+  let questions = 0
+  const counted: LookupFunction = (...of) => {
+    questions++
+    lookup(...of)
+  }
+  const late = openTcp({ host: 'a.example', port, lookup: counted, signal: stop.signal })
+  await expect(late).rejects.toBe(reason)
+  expect(questions).toBe(0)
+})
+
+it('a signal that comes later changes nothing of an open connection', async () => {
+  const { port } = await listen('127.0.0.1')
+  const stop = new AbortController()
+  const socket = await openTcp({ host: '127.0.0.1', port, signal: stop.signal })
+  closing.push(() => socket.destroy())
+  stop.abort()
+  expect(socket.destroyed).toBe(false)
 })
 
 it('connections that lost the race are closed', async () => {

@@ -19,28 +19,38 @@ export interface TcpTarget {
   readonly allowHalfOpen?: boolean
   /** Gives the addresses that may be connected to. Default: those of the system, one question at a time for a name. */
   readonly lookup?: LookupFunction | undefined
-  readonly timeoutMs: number
+  /** Absent: the signal is the limit. */
+  readonly timeoutMs?: number
+  /** Gives up. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /**
  * @returns the first connection that is open; the others are closed. Its user handles its errors from the turn on in which it gets it
- * @throws Error of the lookup, of the last attempt that failed, or ETIMEDOUT
+ * @throws Error of the lookup, of the last attempt that failed, ETIMEDOUT, or the reason of the signal
  */
 export function openTcp(target: TcpTarget): Promise<Socket> {
-  const { host, port, timeoutMs } = target
+  const { host, port, timeoutMs, signal } = target
   return new Promise((resolve, reject) => {
     let late: NodeJS.Timeout | undefined
     const race = createRace(target, settle)
-    late = setTimeout(() => {
-      const why = `no connection to ${host}:${port} within ${timeoutMs / 1000} s`
-      settle(Object.assign(new Error(why), { code: 'ETIMEDOUT' }))
-    }, timeoutMs)
+    if (timeoutMs !== undefined)
+      late = setTimeout(() => {
+        const why = `no connection to ${host}:${port} within ${timeoutMs / 1000} s`
+        settle(Object.assign(new Error(why), { code: 'ETIMEDOUT' }))
+      }, timeoutMs)
+    signal?.addEventListener('abort', abort, { once: true })
+    function abort(): void {
+      settle(signal?.reason)
+    }
     function settle(outcome: Socket | Error): void {
       clearTimeout(late)
+      signal?.removeEventListener('abort', abort)
       race.end(outcome)
       if (outcome instanceof Error) reject(outcome)
       else resolve(outcome)
     }
+    if (signal?.aborted) return abort()
     resolveAll(target).then(race.start, settle)
   })
 }

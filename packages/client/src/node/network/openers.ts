@@ -30,7 +30,7 @@ interface Way {
 }
 
 /** Milliseconds until a direct connection must be open. */
-export const connectTimeoutMs = 15_000
+const connectTimeoutMs = 15_000
 
 interface Parts {
   readonly proxyAuthFile: string

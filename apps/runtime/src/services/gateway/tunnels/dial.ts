@@ -1,8 +1,7 @@
 /** Opens the connection of a function: to a host of the outside through the proxy of the settings, else directly. */
-import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { guardedLookup, kindOf, type Resolve } from '@selvedge/service-kit/addresses'
 import type { Network } from '@selvedge/service-kit/network'
-import { safely } from '@selvedge/service-kit/safely'
 import type { Target } from './target.ts'
 
 /** A connection that is being opened. */
@@ -14,34 +13,29 @@ export interface Dialled {
 }
 
 interface Ways {
-  readonly network: Pick<Network, 'tunnelTo'> | undefined
+  readonly network: Pick<Network, 'connectTo'>
   readonly resolve: Resolve
 }
+
+/** Milliseconds without data until TCP probes the connection. */
+const probeMs = 60_000
 
 /** The address that is checked is the address that is connected to, as for `fetch`. */
 export function dial(target: Target, { network, resolve }: Ways): Dialled {
   const isPublic = (address: string): boolean => kindOf(address) === 'public'
   const lookup = guardedLookup(isPublic, resolve, 'list the address itself if it is meant')
   // An address of the own network is reached directly: proxies lead out of it.
-  const isOutside = isIP(target.host) === 0 || isPublic(target.host)
-  const tunnel = isOutside ? network?.tunnelTo({ ...target, lookup }) : undefined
-  return tunnel ? { opened: tunnel, cancel: () => undefined } : directly({ ...target, lookup })
-}
-
-function directly(target: Target & { readonly lookup: LookupFunction }): Dialled {
-  const socket = connect({
+  const isDirect = isIP(target.host) !== 0 && !isPublic(target.host)
+  const given = new AbortController()
+  const opening = network.connectTo({
     ...target,
-    allowHalfOpen: true,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: 60_000,
+    ...{ lookup, isDirect, signal: given.signal },
   })
-  const opened = new Promise<Socket>((resolve, reject) => {
-    socket.once('connect', () => resolve(socket))
-    // Stays: a connection that is given up has no other listener.
-    socket.on('error', reject)
-    const onClose = () => reject(Object.assign(new Error('it was closed'), { code: 'ECONNRESET' }))
-    socket.once('close', safely('tunnel.closed', onClose))
-  })
-  return { opened, cancel: () => void socket.destroy() }
+  const opened = opening.then((socket) => socket.setNoDelay(true).setKeepAlive(true, probeMs))
+  return {
+    opened,
+    cancel() {
+      given.abort(Object.assign(new Error('it was given up'), { code: 'ECONNRESET' }))
+    },
+  }
 }

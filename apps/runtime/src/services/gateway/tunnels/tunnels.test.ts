@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { createNetwork } from '@selvedge/client/node'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type ConnectProxyOptions, startConnectProxy } from '../../../../../../tests/harness/connect-proxy.ts'
+import { directNetwork } from '../../../../../../tests/harness/direct-network.ts'
 import { opens, writeUntilFull } from '../../../../../../tests/harness/unread.ts'
 import { createFrameReader, encodeFrame, type Frame } from '../../engines/function/frames.ts'
 import { createTunnels, type TunnelParts, type Tunnels, tunnelLimits } from './tunnels.ts'
@@ -27,7 +28,7 @@ afterEach(() => {
 
 /** The socket of an instance. */
 async function serve(parts: Partial<TunnelParts> = {}): Promise<Tunnels> {
-  const tunnels = createTunnels({ outbound: [], isOwnUrl: () => false, ...parts })
+  const tunnels = createTunnels({ outbound: [], isOwnUrl: () => false, network: directNetwork, ...parts })
   const server = createHttpServer()
   server.on('connect', tunnels.open)
   server.listen(path)

@@ -30,8 +30,7 @@ export interface TunnelParts {
   readonly outbound: readonly string[]
   /** Whether a URL belongs to this runtime's own listener. */
   readonly isOwnUrl: (url: URL) => boolean
-  /** Undefined: no proxy. */
-  readonly network?: Pick<Network, 'tunnelTo'> | undefined
+  readonly network: Pick<Network, 'connectTo'>
   /** For tests. */
   readonly resolve?: Resolve
   /** For tests. */

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { directNetwork } from '../../../../../../tests/harness/direct-network.ts'
 import { openBlobs } from '../blobs.ts'
 import { createPlaces, type Places } from './at-once.ts'
 import { pullImage } from './registry.ts'
@@ -50,6 +51,7 @@ async function pull(onRequest: (open: Open, all: number) => void, places: Places
   const source = `127.0.0.1:${(server.address() as AddressInfo).port}/team/app:1`
   const packed = pullImage(await openBlobs(folder), source, {
     authFile: '',
+    outbound: directNetwork,
     announce: async () => undefined,
     watch: (content) => content,
     maxSize: 1e7,

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { directNetwork } from '../../../../../../tests/harness/direct-network.ts'
 import { authenticated } from './authenticated.ts'
 import type { Lookup } from './credentials.ts'
 import { openHttpGet, readText } from './http-get.ts'
@@ -66,7 +67,7 @@ async function ask(host: string, lookup: Lookup): Promise<string> {
   const get = authenticated(
     { registry: host, repository: 'team/app', text: `${host}/team/app:1` },
     lookup,
-    await openHttpGet(host),
+    await openHttpGet(host, { outbound: directNetwork }),
   )
   return readText(await get(`http://${host}/v2/team/app/manifests/1`, {}), 1000)
 }
@@ -168,7 +169,7 @@ describe('a challenge', () => {
         : response.writeHead(401, { 'WWW-Authenticate': 'Bearer realm="/token"' }).end()
     })
     const reference = { registry: host, repository: 'a', text: 'a' }
-    const get = authenticated(reference, withNothing, await openHttpGet(host))
+    const get = authenticated(reference, withNothing, await openHttpGet(host, { outbound: directNetwork }))
     for (const path of ['/first', '/expired1', '/expired2'])
       expect(await readText(await get(`http://${host}${path}`, {}), 10)).toBe('x')
     expect(tokens).toBe(3)

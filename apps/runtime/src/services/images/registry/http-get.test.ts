@@ -9,6 +9,7 @@ import { createNetwork } from '@selvedge/client/node'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makeAuthority } from '../../../../../../tests/harness/authority.ts'
 import { type ConnectProxy, startConnectProxy } from '../../../../../../tests/harness/connect-proxy.ts'
+import { directNetwork } from '../../../../../../tests/harness/direct-network.ts'
 import { needs } from '../../../../../../tests/harness/installed.ts'
 import { openHttpGet, readText } from './http-get.ts'
 
@@ -22,7 +23,9 @@ it('a registry that announces its answer without end is refused', async () => {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  await expect((await openHttpGet(host))(`http://${host}/v2/`, {})).rejects.toMatchObject({
+  await expect(
+    (await openHttpGet(host, { outbound: directNetwork }))(`http://${host}/v2/`, {}),
+  ).rejects.toMatchObject({
     reason: 'registry_unavailable',
     message: `${host}: it announced its answer without end`,
   })
@@ -119,7 +122,9 @@ describe('a registry behind a proxy', needs('openssl'), () => {
   it('a name that nothing resolves is an error without a proxy, and for a name of noProxy', async () => {
     network = createNetwork({ proxy: proxy.url, noProxy: ['unknown.example'], env: {} })
     await expect(get('unknown.example')).rejects.toThrow('its name has no address')
-    await expect(openHttpGet('unknown.example', { resolve })).rejects.toThrow('its name has no address')
+    await expect(openHttpGet('unknown.example', { outbound: network, resolve })).rejects.toThrow(
+      'its name has no address',
+    )
     expect(proxy.requested).toEqual([])
   })
 })

@@ -2,7 +2,7 @@
  * GET requests to a registry, and to the token and storage hosts that it names. A registry is foreign: it must not make this
  * device send requests into its own network, and no host may keep a transfer open for ever.
  */
-import { type Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import type { Agent, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { RpcError } from '@selvedge/protocol'
@@ -13,7 +13,7 @@ import {
   type Resolve,
   resolveName,
 } from '@selvedge/service-kit/addresses'
-import type { Outbound } from '@selvedge/service-kit/network'
+import { type Outbound, startRequest } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 import { pullMs } from '../limits.ts'
 import { type Pace, paced } from '../paced.ts'
@@ -37,7 +37,7 @@ const transferLimits: TransferLimits = {
 
 export interface HttpGetOptions {
   /** Proxy and authorities. */
-  readonly outbound?: Outbound | undefined
+  readonly outbound: Outbound
   readonly resolve?: Resolve
   /** Hosts, with their ports, that may have an unknown certificate, or no TLS. */
   readonly insecure?: ReadonlySet<string>
@@ -80,10 +80,10 @@ export const isLoopbackHost = (host: string): boolean =>
  * @param registry host and port as in the reference
  * @throws RpcError `registry_unavailable` when the name of the registry has no address that may be reached
  */
-export async function openHttpGet(registry: string, options: HttpGetOptions = {}): Promise<HttpGet> {
+export async function openHttpGet(registry: string, options: HttpGetOptions): Promise<HttpGet> {
   const { resolve = resolveName, limits = transferLimits, insecure = new Set(), outbound } = options
   const { hostname } = new URL(`http://${registry}`)
-  const isProxied = outbound?.isProxied(`https://${registry}`) ?? false
+  const isProxied = outbound.isProxied(`https://${registry}`)
   const home = await findHome(hostname, resolve, isProxied)
   const mayConnect = (address: string): boolean => isReachable(kindOf(address), home.kind)
   const pinned: Resolve = async (name) =>
@@ -97,7 +97,7 @@ export async function openHttpGet(registry: string, options: HttpGetOptions = {}
       expectReachable(at, mayConnect, insecure)
       const rejectUnauthorized = !insecure.has(at.host)
       // No host that a registry names gets the certificate of this device, even if the settings have one for it.
-      const agent = outbound?.agentFor(at, at.host === registry ? 'registry' : 'foreign') ?? false
+      const agent = outbound.agentFor(at, at.host === registry ? 'registry' : 'foreign')
       const response = await send(at, { headers: sent, lookup, rejectUnauthorized, agent }, limits, form)
       const { statusCode = 0 } = response
       const { location } = response.headers
@@ -176,7 +176,7 @@ interface SendOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly lookup: LookupFunction
   readonly rejectUnauthorized: boolean
-  readonly agent: Agent | false
+  readonly agent: Agent
 }
 
 function send(
@@ -186,11 +186,10 @@ function send(
   form?: URLSearchParams,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const start = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
     const ofForm = { 'Content-Type': 'application/x-www-form-urlencoded' }
     const method = form ? 'POST' : 'GET'
     const headers = { ...options.headers, ...(form && ofForm) }
-    const request = start(url, { ...options, method, headers })
+    const request = startRequest(url, { ...options, method, headers })
     const noAnswer = Object.assign(new Error(`no answer within ${limits.headersMs / 1000} s`), {
       code: 'ETIMEDOUT',
     })

@@ -8,6 +8,7 @@ import { createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { directNetwork } from '../../../../../../tests/harness/direct-network.ts'
 import { openBlobs } from '../blobs.ts'
 import { type HttpGetOptions, openHttpGet, readText, type TransferLimits } from './http-get.ts'
 import { type PullOptions, pullImage } from './registry.ts'
@@ -69,15 +70,17 @@ async function pull(
     mayReuse = () => false,
     waiting,
     onFound,
+    outbound = directNetwork,
     ...http
-  }: HttpGetOptions & Partial<Omit<PullOptions, 'http'>> = {},
+  }: Partial<HttpGetOptions & Omit<PullOptions, 'http'>> = {},
 ) {
   let claimed = 0
   const blobs = await openBlobs(folder)
   const announce = async (bytes: number) => {
     claimed += bytes
   }
-  const options = { authFile, announce, watch: (each: AsyncIterable<Uint8Array>) => each, maxSize, mayReuse }
+  const watch = (each: AsyncIterable<Uint8Array>) => each
+  const options = { authFile, outbound, announce, watch, maxSize, mayReuse }
   const packed = await pullImage(blobs, `${host}/team/app:1`, {
     ...options,
     ...(waiting && { waiting }),
@@ -162,7 +165,7 @@ describe('a pull', () => {
       else response.writeHead(307, { Location: `http://${other.host}/` }).end()
     })
     own = registry.host
-    const get = await openHttpGet(registry.host)
+    const get = await openHttpGet(registry.host, { outbound: directNetwork })
     const answered = await get(`http://${registry.host}/`, { authorization: 'Basic x' })
     answered.discard()
     expect(registry.heard.map((each) => each.authorization)).toEqual(['Basic x', undefined])
@@ -206,7 +209,7 @@ describe('a pull', () => {
       ['lan.example', [`http://${inner.host}/`, `http://localhost:1/`, 'https://x.example/']],
       ['127.0.0.1', ['https://lan.example/', 'https://10.0.0.1/']],
     ] as const) {
-      const get = await openHttpGet(registry, { resolve })
+      const get = await openHttpGet(registry, { outbound: directNetwork, resolve })
       for (const url of urls)
         await expect(get(url, {})).rejects.toMatchObject({ reason: 'registry_unavailable' })
     }
@@ -216,7 +219,10 @@ describe('a pull', () => {
   it('the name of a registry never leads to the loopback or a link-local address', async () => {
     for (const address of ['127.0.0.1', '169.254.169.254', '::1', '64:ff9b::7f00:1', '198.18.0.1'])
       await expect(
-        openHttpGet('evil.example', { resolve: async () => [{ address, family: 4 }] }),
+        openHttpGet('evil.example', {
+          outbound: directNetwork,
+          resolve: async () => [{ address, family: 4 }],
+        }),
       ).rejects.toMatchObject({ reason: 'registry_unavailable' })
   })
 
@@ -226,7 +232,7 @@ describe('a pull', () => {
     const resolve = async () => [{ address: answers[asked++]!, family: 4 }]
     const registry = await listenTo((_, response) => response.end('{}'))
     const host = registry.host.replace('127.0.0.1', 'localhost')
-    const get = await openHttpGet(host, { resolve })
+    const get = await openHttpGet(host, { outbound: directNetwork, resolve })
     for (let at = 0; at < 2; at++) expect((await get(`http://${host}/`, {})).status).toBe(200)
     expect(asked).toBe(1)
   })
@@ -378,7 +384,10 @@ describe('a pull', () => {
 
   it('a document within its limit is read whole', async () => {
     const registry = await listenTo((_, response) => response.end('{"a":1}'))
-    const answered = await (await openHttpGet(registry.host))(`http://${registry.host}/`, {})
+    const answered = await (await openHttpGet(registry.host, { outbound: directNetwork }))(
+      `http://${registry.host}/`,
+      {},
+    )
     expect(await readText(answered, 7)).toBe('{"a":1}')
   })
 })

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { directNetwork } from '../../../../../../tests/harness/direct-network.ts'
 import { openBlobs } from '../blobs.ts'
 import { pullImage } from './registry.ts'
 
@@ -65,6 +66,7 @@ async function pull(answerLayer: (asked: LayerRequest) => void, random = 1) {
   let now = 0
   const packed = pullImage(await openBlobs(folder), `${host}/team/app:1`, {
     authFile: '',
+    outbound: directNetwork,
     announce: async () => undefined,
     async *watch(content) {
       for await (const chunk of content) {

@@ -11,6 +11,7 @@ import { createNetwork } from '@selvedge/client/node'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makeCertificate } from '../../../../../../tests/harness/certificate.ts'
 import { startConnectProxy } from '../../../../../../tests/harness/connect-proxy.ts'
+import { directNetwork } from '../../../../../../tests/harness/direct-network.ts'
 import { needs } from '../../../../../../tests/harness/installed.ts'
 import { openBlobs } from '../blobs.ts'
 import { openHttpGet } from './http-get.ts'
@@ -71,6 +72,7 @@ async function listen(answer?: Answering) {
 async function pull(host: string, options: Partial<SourceOptions> = {}, version = ':1') {
   const packed = await pullImage(await openBlobs(folder), `${host}/team/app${version}`, {
     authFile: '',
+    outbound: directNetwork,
     announce: async () => undefined,
     watch: (content) => content,
     maxSize: 1e6,
@@ -116,6 +118,7 @@ describe('a mirror', () => {
     const mirrors = [`${registry.host}=${mirror.host}`]
     const pinned = pullImage(await openBlobs(folder), `${registry.host}/team/app@${digestOf(manifest)}`, {
       authFile: '',
+      outbound: directNetwork,
       mirrors,
       announce: async () => undefined,
       watch: (content) => content,
@@ -213,7 +216,7 @@ describe('a registry of images.insecure', () => {
       const host = await listenWithTls()
       await pull(host, { insecure: [host] })
       const other = await listen()
-      const get = await openHttpGet(host, { insecure: new Set([other.host]) })
+      const get = await openHttpGet(host, { outbound: directNetwork, insecure: new Set([other.host]) })
       await expect(get(`https://${host}/v2/`, {})).rejects.toMatchObject({
         reason: 'registry_unavailable',
         hint: expect.stringContaining('images.insecure'),
@@ -269,7 +272,7 @@ describe('a registry of images.insecure', () => {
   it('may be on the network without TLS; others are refused before a connection', async () => {
     const resolve = async () => [{ address: '192.168.0.1', family: 4 }]
     const open = (insecure: string[]) =>
-      openHttpGet('registry.example', { resolve, insecure: new Set(insecure) })
+      openHttpGet('registry.example', { outbound: directNetwork, resolve, insecure: new Set(insecure) })
     for (const insecure of [[], ['other.example'], ['registry.example:5000']])
       await expect((await open(insecure))('http://registry.example/v2/', {})).rejects.toThrow(
         'the registry leads to a host without TLS',

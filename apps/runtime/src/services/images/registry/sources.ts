@@ -17,9 +17,9 @@ export interface SourceOptions {
   /** Hosts of `images.insecure`. */
   readonly insecure?: readonly string[]
   /** Proxy and authorities. */
-  readonly outbound?: Outbound | undefined
+  readonly outbound: Outbound
   /** For tests. */
-  readonly http?: HttpGetOptions
+  readonly http?: Partial<HttpGetOptions>
   /** For tests. */
   readonly waiting?: Waiting
 }
