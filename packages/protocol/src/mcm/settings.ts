@@ -284,7 +284,7 @@ export const containerSettings = {
     readConfigFolders,
   ),
   'MCM.DEVICES': setting<readonly string[]>(
-    'Devices that an OCI container gets, such as `/dev/ttyUSB0, /dev/serial/by-id/usb-gps`, under the same paths; `/dev/serial/by-id/usb-stick:/dev/ttyACM0` gives it another path. `gpu` means the graphics processors in `/dev/dri`. The configuration of the device must allow each with `services.devices`. The runtime has to run as root, with Podman.',
+    'Devices that an OCI container gets, such as `/dev/ttyUSB0, /dev/serial/by-id/usb-gps`, under the same paths; `/dev/serial/by-id/usb-stick:/dev/ttyACM0` gives it a further path. `gpu` means the graphics processors in `/dev/dri`. The configuration of the device must allow each with `services.devices`. The runtime has to run as root, with Podman.',
     'paths of device nodes below /dev, each with an optional colon and its path in the container, or "gpu", separated by commas; at most 32, each path in the container once. CDI names such as vendor.com/gpu=0 are not supported: name the nodes',
     [],
     readDevices,
