@@ -164,6 +164,12 @@ export const apps: Readonly<Record<string, App>> = {
     reached: [{ service: 'proxy', path, expected: /db:5432 reached/ }],
     redeployed: 'proxy',
   },
+  'postgres-adminer': {
+    images: { postgres: postgresImage, adminer: page('adminer', 8080, 'db:5432') },
+    changes: [],
+    reached: [{ service: 'adminer', path, expected: /db:5432 reached/ }],
+    redeployed: 'adminer',
+  },
   'redis-web': {
     images: { 'redislabs/redismod': redisImage, web: page('web', 5000, 'redis:6379'), nginx: nginxImage },
     changes: [

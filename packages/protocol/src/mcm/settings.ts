@@ -285,7 +285,7 @@ export const containerSettings = {
     readConfigFolders,
   ),
   'MCM.DEVICES': setting<readonly string[]>(
-    'Devices that an OCI container gets, such as `/dev/ttyUSB0, /dev/serial/by-id/usb-gps`, under the same paths; `/dev/serial/by-id/usb-stick:/dev/ttyACM0` gives it another path. `gpu` means the graphics processors in `/dev/dri`, and `vendor.com/class=name` a device of the Container Device Interface (CDI). The configuration of the device must allow each with `services.devices`. The runtime has to run as root, with Podman.',
+    'Devices that an OCI container gets, such as `/dev/ttyUSB0, /dev/serial/by-id/usb-gps`, under the same paths; `/dev/serial/by-id/usb-stick:/dev/ttyACM0` gives it a further path. `gpu` means the graphics processors in `/dev/dri`, and `vendor.com/class=name` a device of the Container Device Interface (CDI). The configuration of the device must allow each with `services.devices`. The runtime has to run as root, with Podman.',
     'paths of device nodes below /dev, each with an optional colon and its path in the container, "gpu", or names of CDI such as vendor.com/class=name, separated by commas; at most 32, each path in the container once',
     [],
     readDevices,

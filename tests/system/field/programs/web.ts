@@ -117,6 +117,8 @@ const prometheus: Program = {
       },
       fill(root) {
         root.folder('prometheus', 65534)
+        // Debian's program stores there without the option; that of the public image stores in its working directory.
+        root.folder('var/lib/prometheus/metrics2', 65534)
         root.file(
           'etc/prometheus/own.yml',
           "global: { scrape_interval: 1s }\nscrape_configs:\n  - job_name: own\n    static_configs: [{ targets: ['127.0.0.1:9090'] }]\n",

@@ -69,7 +69,8 @@ describe('a container gets of the device', needs('root'), () => {
   it('a node under another path', () => {
     execFileSync('mknod', ['-m', '0666', node, 'c', '1', '5'])
     const given = hold({ 'MCM.DEVICES': `${node}:/dev/ttyACM0` })
-    expect(deviceSpecs(given)).toMatchObject([{ PathOnHost: node, PathInContainer: '/dev/ttyACM0' }])
+    expect(deviceSpecs(given)).toMatchObject([{ PathOnHost: node, PathInContainer: node }])
+    expect(mountSpecs(given)).toEqual([`${node}:/dev/ttyACM0:rw,bind,nosuid,noexec`])
     given.close()
     expect(problem({ 'MCM.DEVICES': `${node}-missing:${node}` })).toContain('-missing is not there')
   })

@@ -29,6 +29,8 @@ const memoryMinors = [1, 2, 4, 11]
 
 interface GivenDevice {
   readonly target: string
+  /** Whether it is a mount of a node that the container has under the path of the device, too. */
+  readonly isMount: boolean
   readonly held: HeldPath
 }
 
@@ -98,8 +100,9 @@ export function holdGiven({ settings, traits, users, own, cdiFolders }: GivenPar
     expectOnce(wanted, usedMounts(mounts))
     return {
       devices: wanted.flatMap(({ nodes }) =>
-        nodes.map(({ source, target }) => {
-          return { target, held: hold('MCM.DEVICES', source, (opened) => whyNoDevice(opened, users)) }
+        nodes.flatMap(({ source, target }) => {
+          const opened = hold('MCM.DEVICES', source, (each) => whyNoDevice(each, users))
+          return devicesOf(opened, source, target)
         }),
       ),
       mounts: [
@@ -240,19 +243,31 @@ function whyNoMount(held: HeldPath, target: string, own: readonly string[]): str
   return whyForbidden(held, own)
 }
 
+/** In a user namespace, runc can make a node only under the path that the device has it under. */
+const devicesOf = (held: HeldPath, source: string, target: string): GivenDevice[] => [
+  { target: source, isMount: false, held },
+  ...(target === source ? [] : [{ target, isMount: true, held }]),
+]
+
 /** For the engine. */
 export const deviceSpecs = ({ devices }: Given): object[] =>
-  devices.map(({ target, held }) => ({
-    PathOnHost: held.path,
-    PathInContainer: target,
-    CgroupPermissions: 'rw',
-  }))
+  devices
+    .filter(({ isMount }) => !isMount)
+    .map(({ target, held }) => ({
+      PathOnHost: held.path,
+      PathInContainer: target,
+      CgroupPermissions: 'rw',
+    }))
 
-/** For the engine: folders without devices and set-user-ID programs in them. */
-export const mountSpecs = ({ mounts }: Given): string[] =>
-  mounts.map(
+/** For the engine: folders without devices and set-user-ID programs in them, and further paths of devices. */
+export const mountSpecs = ({ devices, mounts }: Given): string[] => [
+  ...mounts.map(
     ({ target, isWritable, held }) => `${held.path}:${target}:${isWritable ? 'rw' : 'ro'},bind,nosuid,nodev`,
-  )
+  ),
+  ...devices
+    .filter(({ isMount }) => isMount)
+    .map(({ target, held }) => `${held.path}:${target}:rw,bind,nosuid,noexec`),
+]
 
 /**
  * Prepares the container up to the start of its program, and compares what it has with what was checked: a path may lead elsewhere since.
