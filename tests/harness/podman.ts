@@ -157,8 +157,8 @@ function shareNetworkMounts(): void {
   execFileSync('mount', ['--make-shared', networkMounts])
 }
 
-/** Innermost first. */
-const mountsBelow = (folder: string): string[] =>
+/** Paths of the mounts below a folder, innermost first. */
+export const mountsBelow = (folder: string): string[] =>
   readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')
     .map((line) => line.split(' ')[1] ?? '')

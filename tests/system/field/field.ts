@@ -6,7 +6,8 @@ import { freePort } from '@selvedge/service-kit/testing'
 import { packFolder } from '../../../apps/cli/src/archive/pack.ts'
 import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
 import { root } from '../../harness/processes.ts'
-import { type Isolation, isolationOf, isolationOfPodman } from './isolation.ts'
+import { type Docker, startDocker } from './docker.ts'
+import { type Isolation, isolationOf, isolationOfDocker, isolationOfPodman } from './isolation.ts'
 
 /** A program that runs, as a check of it sees it. */
 interface Running {
@@ -55,6 +56,7 @@ export interface Row {
   readonly version: string
   readonly isolation: Isolation
   readonly ofPodman: Isolation
+  readonly ofDocker: Isolation
   /** Layers that the record of the container names. */
   readonly layers: readonly string[]
 }
@@ -82,8 +84,10 @@ const nodeOf = ({ name }: Program): string =>
 
 export interface Field {
   readonly stack: PodmanServices
+  readonly docker: Docker
   readonly args: readonly string[]
   measure(program: Program, say: (text: string) => void): Promise<Row>
+  close(): Promise<void>
 }
 
 export async function openField(programs: readonly Program[]): Promise<Field> {
@@ -97,13 +101,26 @@ export async function openField(programs: readonly Program[]): Promise<Field> {
     ...(grants.length > 0 ? [`--services.devices=${grants.join(',')}`] : []),
   ]
   await services.restart('SIGTERM', {}, args)
-  return { stack, args, measure: (program, say) => measure({ stack, args }, program, say) }
+  const docker = await startDocker().catch(async (cause: unknown) => {
+    await stack.stop()
+    throw cause
+  })
+  return {
+    stack,
+    docker,
+    args,
+    measure: (program, say) => measure({ stack, docker, args }, program, say),
+    async close() {
+      await docker.stop()
+      await stack.stop()
+    },
+  }
 }
 
 const idOf = ({ name }: Program): string => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
 
 async function measure(
-  { stack, args }: Pick<Field, 'stack' | 'args'>,
+  { stack, docker, args }: Pick<Field, 'stack' | 'docker' | 'args'>,
   program: Program,
   say: (text: string) => void,
 ): Promise<Row> {
@@ -112,6 +129,7 @@ async function measure(
   const port = await freePort()
   try {
     const archive = await program.image()
+    const ofDocker = isolationOfDocker(docker, archive)
     // Making it blocks this process: connections that the runtime closed meanwhile are noticed in the next turns.
     await turn()
     await turn()
@@ -141,7 +159,8 @@ async function measure(
     await until(() => program.use(at))
     await until(() => program.stored?.(at))
     say('restarted')
-    return { program, version: program.version(), isolation, ofPodman, layers: first.isolation ?? [] }
+    const layers = first.isolation ?? []
+    return { program, version: program.version(), isolation, ofPodman, ofDocker, layers }
   } catch (cause) {
     say(podmanLogs(stack))
     throw cause

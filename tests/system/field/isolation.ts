@@ -1,6 +1,7 @@
 /** What separates the programs of a container from the device, read from the kernel. */
 import { readFileSync } from 'node:fs'
 import type { Podman } from '../../harness/podman.ts'
+import type { Docker } from './docker.ts'
 
 export interface Isolation {
   /** The user of the device that root of the container is. */
@@ -37,4 +38,16 @@ export function isolationOfPodman(podman: Podman, name: string): Isolation {
   const cat = (file: string) =>
     podman.run('run', '--rm', '--network', 'none', '--user', '0', '--entrypoint', '["/bin/cat"]', image, file)
   return read(cat('/proc/self/status'), cat('/proc/self/uid_map'))
+}
+
+/** The same with `docker run`. @param archive of the image, as `docker save` writes it */
+export function isolationOfDocker({ run }: Docker, archive: Buffer): Isolation {
+  const loaded = run(['load', '--quiet'], archive)
+  const [, image] = /^Loaded image(?: ID)?: (\S+)/m.exec(loaded) ?? []
+  if (image === undefined) throw new Error(`docker load printed ${JSON.stringify(loaded)}`)
+  const cat = (file: string) =>
+    run(['run', '--rm', '--network=none', '--user=0', '--entrypoint=/bin/cat', image, file])
+  const isolation = read(cat('/proc/self/status'), cat('/proc/self/uid_map'))
+  run(['image', 'rm', '--force', image])
+  return isolation
 }

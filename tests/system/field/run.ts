@@ -23,7 +23,7 @@ async function runPrograms(chosen: readonly Program[]): Promise<void> {
       failures.push(program.name)
       say(`FAILED ${program.name}: ${(cause as Error).stack}`)
     }
-  await field.stack.stop()
+  await field.close()
 }
 
 const runFiles = (wanted: readonly string[]): Promise<void> =>

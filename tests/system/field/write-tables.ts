@@ -16,7 +16,7 @@ export function writeTables(rows: readonly Row[], files: readonly ComposeFile[])
   writeFileSync(path, writeRows(withPrograms, { name: 'Compose files', ...table }, files.map(cellsOfFile)))
 }
 
-function cellsOf({ program, version, isolation, ofPodman, layers }: Row): string[] {
+function cellsOf({ program, version, isolation, ofPodman, ofDocker, layers }: Row): string[] {
   const { name, manner, env = {}, used, stored } = program
   const settings = Object.entries(env).flatMap(([key, value]) =>
     key.startsWith('MCM.') ? setting(key, value) : [],
@@ -31,6 +31,7 @@ function cellsOf({ program, version, isolation, ofPodman, layers }: Row): string
     stored ? 'yes' : '–',
     `${isolated(isolation)}${filter}`,
     isolated(ofPodman),
+    isolated(ofDocker),
   ]
 }
 

@@ -29,7 +29,7 @@ const gpsd: Program = {
   name: 'gpsd',
   manner: 'root; reads a receiver',
   version: () => installedVersion('gpsd', '-V', /([\d.]+)/),
-  env: { 'MCM.DEVICES': 'DEVICE', 'MCM.ARGS': '["DEVICE"]', 'MCM.PORTS': 'PORT:2947', 'MCM.PORT': '2947' },
+  env: { 'MCM.DEVICES': 'DEVICE', 'MCM.ARGS': '["DEVICE"]', 'MCM.PORTS': 'PORT:2947' },
   device: (node) => openTerminal(node, receiver),
   image: () => gpsdImage('/dev/null'),
   used: 'positions of a receiver at a pseudo-terminal, at the port',
@@ -74,7 +74,7 @@ const zigbee: Program = {
   name: 'zigbee2mqtt (stand-in)',
   manner: 'root; its library for serial ports of npm, with native code',
   version: () => `serialport ${npmVersion('serialport', 'serialport')}`,
-  env: { 'MCM.DEVICES': 'DEVICE', SERIAL: 'DEVICE', 'MCM.READY': 'http' },
+  env: { 'MCM.DEVICES': 'DEVICE', SERIAL: 'DEVICE' },
   device: (node) => openTerminal(node, sensor),
   image: () =>
     makeImage({

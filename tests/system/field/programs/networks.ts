@@ -19,7 +19,6 @@ const dnsmasq: Program = {
     // To give up root it needs NET_ADMIN.
     'MCM.ARGS': JSON.stringify(['-u', 'root', '-R', '-h', '-A', '/router.test/10.9.8.7']),
     'MCM.PORTS': 'PORT:53/udp',
-    'MCM.READY': 'none',
   },
   image: () =>
     makeImage({
@@ -106,7 +105,7 @@ const samba: Program = {
   name: 'samba',
   manner: 'root, port 445; makes users and shares from variables',
   version: () => versionOf(downloadPackages(sambaPackages), 'samba'),
-  env: { SMB_USER: 'ada', SMB_PASSWORD: 'secret', 'MCM.PORTS': 'PORT:445', 'MCM.PORT': '445' },
+  env: { SMB_USER: 'ada', SMB_PASSWORD: 'secret', 'MCM.PORTS': 'PORT:445' },
   image: () =>
     makeImage({
       name: 'samba',

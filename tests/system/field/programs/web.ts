@@ -144,7 +144,6 @@ const nodeRed: Program = {
   name: 'node-red',
   manner: 'a user of the image; its folder `/data`',
   version: () => npmVersion('node-red', 'node-red'),
-  env: { 'MCM.READY': 'http' },
   image: () =>
     makeImage({
       name: 'node-red',
