@@ -169,6 +169,13 @@ it('parts of layers are removed when their account leaves', async () => {
   await expect.poll(left).toEqual([])
 })
 
+it('uploads of an account that has left are removed at the start', async () => {
+  const { handle } = await (await start()).uploads.begin(owner, 3)
+  expect(await (await start()).uploads.stateOf(owner, handle)).toMatchObject({ offset: 0 })
+  await start({ accountId: () => 'another' })
+  await expect((await start()).uploads.stateOf(owner, handle)).rejects.toMatchObject({ reason: 'not_found' })
+})
+
 it('a part that was changed on the disk never becomes an image', async () => {
   const { source, heard } = await listen({ bytes: 300_000, times: 1 })
   await expect((await start()).deploy(owner, source)).rejects.toThrow('no request before')

@@ -15,8 +15,10 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { recordSyncs } from '@selvedge/service-kit/testing'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { needs } from '../../../../../tests/harness/installed.ts'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
@@ -69,6 +71,34 @@ describe('after a start of the runtime', () => {
     expect(await add(uploads, handle, 6, 'ghi')).toMatchObject({ offset: 9 })
     expect(await deployed(await start(), handle)).toBe('abcdefghi of web.tar')
     expect(names()).toHaveLength(1)
+  })
+
+  it('its name is synced before its offset is sent, and by no start', async () => {
+    const handle = await leave()
+    const syncs = await recordSyncs()
+    onTestFinished(syncs.stop)
+    const uploads = await start()
+    expect(syncs.paths).toEqual([])
+    await uploads.stateOf(own, handle)
+    expect(syncs.paths).toEqual([stored()])
+  })
+
+  it('bytes without a synced note count as missing, and their note is removed', async () => {
+    const uploads = await start()
+    const { handle } = await uploads.begin(own, 3)
+    const any = await open(folder.path)
+    const files = vi.spyOn(Object.getPrototypeOf(any), 'sync')
+    await any.close()
+    // The note has its name by then.
+    files.mockResolvedValueOnce(undefined)
+    files.mockRejectedValue(Object.assign(new Error('i/o error'), { code: 'EIO', syscall: 'fsync' }))
+    onTestFinished(() => files.mockRestore())
+    await expect(add(uploads, handle, 0, 'abc')).rejects.toThrow('i/o error')
+    files.mockRestore()
+    now++
+    expect(await uploads.stateOf(own, handle)).toMatchObject({ offset: 0 })
+    expect(await add(uploads, handle, 0, 'abc')).toMatchObject({ offset: 3 })
+    expect(notes()).toHaveLength(1)
   })
 
   it('one of which no byte arrived is there as well', async () => {

@@ -1,7 +1,9 @@
 /** One upload: what is known of it, and whether its file is what was sent. */
 import { createHash, type Hash } from 'node:crypto'
+import { dirname } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import { type Shared, shareResult } from '@selvedge/service-kit/share'
+import { syncFoundNames } from '@selvedge/service-kit/store'
 import type { Owner } from '../deployments/ownership.ts'
 import type { Note } from './notes.ts'
 import { hashStart, openOwnFile } from './own-file.ts'
@@ -52,6 +54,9 @@ export function createStoredUpload(
     hash: isChecked && upload.isInParts ? createHash('sha256') : undefined,
     check: shareResult(async () => {
       if (isChecked || stored.damage !== undefined) return
+      // The run that made the names may have been killed before it synced them.
+      await syncFoundNames(dirname(stored.path))
+      if (stored.deployed) return
       const found = await readFile(stored, digest)
       if ('damage' in found) stored.damage = found.damage
       else stored.hash = found.hash

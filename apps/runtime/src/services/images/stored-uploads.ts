@@ -173,7 +173,7 @@ export async function openStoredUploads(folder: string, clock: Clock, ageMs: num
       const key = keyOf(owner, handle)
       const upload = received.get(key)
       if (!upload) throw missingUpload(handle)
-      if (!upload.deployed) await expectSame(upload)
+      await expectSame(upload)
       if (received.get(key) !== upload) throw missingUpload(handle)
       return upload
     },
