@@ -138,7 +138,6 @@ export const later: readonly string[] = [
   'apps/runtime/src/confirm-release.ts',
   'apps/runtime/src/device/account/account.ts',
   'apps/runtime/src/device/cloud/discovery-session.ts',
-  'apps/runtime/src/device/cloud/edge-tokens.ts',
   'apps/runtime/src/device/cloud/link.ts',
   'apps/runtime/src/device/time/device-clock.ts',
   'apps/runtime/src/location/gps/gps.ts',
