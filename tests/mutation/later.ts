@@ -139,6 +139,7 @@ export const later: readonly string[] = [
   'apps/runtime/src/device/account/account.ts',
   'apps/runtime/src/device/cloud/discovery-session.ts',
   'apps/runtime/src/device/cloud/link.ts',
+  'apps/runtime/src/device/metering/system-probes.ts',
   'apps/runtime/src/device/time/device-clock.ts',
   'apps/runtime/src/location/gps/gps.ts',
   'apps/runtime/src/location/gps/receiver.ts',
