@@ -41,13 +41,20 @@ interface Condition {
   begin(subject: Subject): unknown
   /** Absent: the device has to get along with it. */
   end?(subject: Subject): unknown
+  /** Why a service is not reachable meanwhile, as `selvedge status` shows it. */
+  readonly why?: RegExp
+  /** The notice of `selvedge status` meanwhile; absent: there is no notice of the network. */
+  readonly notice?: 'network_unusable'
   /** Further reports that have to arrive while it lasts. */
   readonly reports?: number
 }
 
+const noAnswer = /^https:\/\/cloud\.example(:8443)? did not answer within 4000 ms$/
+
 const drops = {
   begin: ({ network }: Subject) => network.filter('counter drop'),
   end: ({ network }: Subject) => network.filter(undefined),
+  why: noAnswer,
 }
 const right = Object.values(cloudAddresses)
 let cable: { set(delay: number, loss: number): void }
@@ -62,6 +69,7 @@ const conditions: readonly Condition[] = [
       network.renumber()
       network.filter(undefined)
     },
+    why: noAnswer,
   },
   {
     name: 'the network changes to IPv6 only',
@@ -94,24 +102,29 @@ const conditions: readonly Condition[] = [
     atStart: true,
     begin: ({ network }) => network.answer(right, 20),
     end: ({ network }) => network.answer(right),
+    why: /did not answer within 4000 ms|EAI_AGAIN/,
   },
   {
     name: 'the name server lies',
     atStart: true,
     begin: ({ network }) => network.answer(['127.0.0.1', '10.78.2.99']),
     end: ({ network }) => network.answer(right),
+    why: /ECONNREFUSED|EHOSTUNREACH/,
   },
   {
     name: 'packets of more than 600 bytes are dropped',
     atStart: true,
     begin: ({ network }) => network.filter('meta length > 600 drop'),
     end: ({ network }) => network.filter(undefined),
+    why: noAnswer,
   },
   {
     name: 'the clock shows 2019',
     atStart: true,
     begin: ({ setClock }) => setClock('@2019-06-01 00:00:00'),
     end: ({ setClock }) => setClock('+0'),
+    why: /certificate of cloud\.example is valid from .* to .*, and the clock here shows 2019-06-01/,
+    notice: 'network_unusable',
   },
   {
     name: 'packets need 1 s each way, and 30 % are lost',
@@ -228,7 +241,7 @@ describe.concurrent(
 
     it.for(conditions.map((condition, number) => [condition.name, number, condition] as const))(
       '%s',
-      async ([name, number, { atStart = false, holds = 0, reports = 0, prepare, begin, end }], {
+      async ([name, number, { atStart = false, holds = 0, reports = 0, prepare, begin, end, why, notice }], {
         expect,
       }) => {
         const device = openDevice(number)
@@ -245,6 +258,13 @@ describe.concurrent(
           const { published } = await runtime.getGps({ edgeAccessToken })
           return { published, identity, discovery }
         }
+        /** What `selvedge status` shows of the network while it is bad. */
+        const shown = async () => {
+          const { network, notices } = await runtime.getMe()
+          const away = [network.identity, network.discovery].find(({ reachable }) => reachable === false)
+          const ofNetwork = notices.filter(({ reason }) => reason === 'network_unusable')
+          return { why: away?.lastError ?? '', notices: ofNetwork.map(({ reason: of }) => of) }
+        }
         const inTouch = { published: true, identity: { reachable: true }, discovery: { reachable: true } }
         await report()
         await expect.poll(state).toMatchObject(inTouch)
@@ -259,11 +279,9 @@ describe.concurrent(
         if (end) {
           await reported
           slowestMs = Math.max(slowestMs, await callLocally(runtime, edgeAccessToken))
-          const isAway = async () => {
-            const { identity, discovery } = await state()
-            return identity.reachable === false || discovery.reachable === false
-          }
-          await expect.poll(isAway).toBe(true)
+          await expect.poll(shown).toMatchObject({ why: expect.stringMatching(why!) })
+          const { notices } = await shown()
+          expect(notices).toEqual(notice ? [notice] : [])
           if (holds > 0) await expect.poll(device.network.dropped).toBeGreaterThanOrEqual(holds)
           await end(device)
         }
