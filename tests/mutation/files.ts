@@ -69,8 +69,8 @@ export const groups: readonly Group[] = [
   { name: 'leases', sources: [`${device}/leases/*.ts`], tests: [`${device}/leases/*.test.ts`] },
   {
     name: 'retry',
-    sources: [`${device}/cloud/{retry,return-watch,account-report}.ts`],
-    tests: [`${device}/cloud/{retry,return-watch,account-report}.test.ts`],
+    sources: [`${device}/cloud/{retry,return-watch,account-report,edge-tokens}.ts`],
+    tests: [`${device}/cloud/{retry,return-watch,account-report,edge-tokens}.test.ts`],
   },
   {
     name: 'publisher',

@@ -22,7 +22,6 @@ const exceptions: Readonly<Record<string, string>> = {
   'apps/cli/src/archive/component/host/worker.ts compiled': 'a failure makes the deployment fail',
   'apps/cli/src/archive/component/host/worker.ts sent': 'of one response, and is not there before it',
   'apps/discovery/src/stores/embedded/durable-copy.ts writing': 'dropped when it settles, and planned again',
-  'apps/runtime/src/device/cloud/edge-tokens.ts running': 'one for each audience; dropped when it settles',
   'apps/runtime/src/device/cloud/retry.ts running': 'never rejects: a failure is reported and tried again',
   'apps/runtime/src/services/containers/containers.ts resuming': 'dropped when it settles',
   'apps/runtime/src/services/containers/serving.ts handingOver': 'never rejects; dropped when it settles',

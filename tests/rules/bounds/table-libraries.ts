@@ -218,6 +218,12 @@ export const libraries: Bounds = {
     'createStorage.items': own('the same'),
     'createResponse.body': own('the same'),
   },
+  'packages/client/src/node/network/agent.ts': {
+    'createAgent.opening': lasting(
+      'the connections that requests wait for',
+      '`opening.delete` when one is open, or fails',
+    ),
+  },
   'packages/client/src/node/network/authorities.ts': {
     'openAuthorities.used': own('the certificates of a file of the operator, of 1 MiB at most'),
   },
@@ -242,7 +248,14 @@ export const libraries: Bounds = {
     'createRace.sockets': passing('one for each address that waited: `slice(0, maxAddresses)`'),
   },
   'packages/client/src/node/network/shared-lookup.ts': {
-    asking: lasting('`asking.size >= maxAsking`', '`asking.delete`, when the system answers'),
+    'createSharedLookup.asking': lasting(
+      '`asking.size >= maxNames`',
+      '`asking.delete`, when the system answers',
+    ),
+    'createSharedLookup.answered': lasting(
+      '`answered.size >= maxNames`',
+      '`answered.delete` of the oldest name',
+    ),
   },
   'packages/client/src/node/network/network.ts': {
     'createNetwork.agents': own(

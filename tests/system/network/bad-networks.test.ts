@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest'
 import { makeAuthority } from '../../harness/authority.ts'
 import { createDeveloper, type Developer } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
-import { stepLimitMs } from '../../harness/limits.ts'
+import { stepLimitMs, testLimitMs } from '../../harness/limits.ts'
 import { type Program, root, startProgram, temporaryFolder } from '../../harness/processes.ts'
 import {
   type BadNetworks,
@@ -41,11 +41,20 @@ interface Condition {
   begin(subject: Subject): unknown
   /** Absent: the device has to get along with it. */
   end?(subject: Subject): unknown
+  /** Why a service is not reachable meanwhile, as `selvedge status` shows it. */
+  readonly why?: RegExp
+  /** The notice of `selvedge status` meanwhile; absent: there is no notice of the network. */
+  readonly notice?: 'network_unusable'
+  /** Further reports that have to arrive while it lasts. */
+  readonly reports?: number
 }
+
+const noAnswer = /^https:\/\/cloud\.example(:8443)? did not answer within 4000 ms$/
 
 const drops = {
   begin: ({ network }: Subject) => network.filter('counter drop'),
   end: ({ network }: Subject) => network.filter(undefined),
+  why: noAnswer,
 }
 const right = Object.values(cloudAddresses)
 let cable: { set(delay: number, loss: number): void }
@@ -60,6 +69,7 @@ const conditions: readonly Condition[] = [
       network.renumber()
       network.filter(undefined)
     },
+    why: noAnswer,
   },
   {
     name: 'the network changes to IPv6 only',
@@ -92,24 +102,29 @@ const conditions: readonly Condition[] = [
     atStart: true,
     begin: ({ network }) => network.answer(right, 20),
     end: ({ network }) => network.answer(right),
+    why: /did not answer within 4000 ms|EAI_AGAIN/,
   },
   {
     name: 'the name server lies',
     atStart: true,
     begin: ({ network }) => network.answer(['127.0.0.1', '10.78.2.99']),
     end: ({ network }) => network.answer(right),
+    why: /ECONNREFUSED|EHOSTUNREACH/,
   },
   {
     name: 'packets of more than 600 bytes are dropped',
     atStart: true,
     begin: ({ network }) => network.filter('meta length > 600 drop'),
     end: ({ network }) => network.filter(undefined),
+    why: noAnswer,
   },
   {
     name: 'the clock shows 2019',
     atStart: true,
     begin: ({ setClock }) => setClock('@2019-06-01 00:00:00'),
     end: ({ setClock }) => setClock('+0'),
+    why: /certificate of cloud\.example is valid from .* to .*, and the clock here shows 2019-06-01/,
+    notice: 'network_unusable',
   },
   {
     name: 'packets need 1 s each way, and 30 % are lost',
@@ -118,7 +133,7 @@ const conditions: readonly Condition[] = [
       cable = await network.lengthen(0, 0)
     },
     begin: () => cable.set(1, 0.3),
-    end: () => cable.set(0, 0),
+    reports: 3,
   },
 ]
 
@@ -226,7 +241,9 @@ describe.concurrent(
 
     it.for(conditions.map((condition, number) => [condition.name, number, condition] as const))(
       '%s',
-      async ([name, number, { atStart = false, holds = 0, prepare, begin, end }], { expect }) => {
+      async ([name, number, { atStart = false, holds = 0, reports = 0, prepare, begin, end, why, notice }], {
+        expect,
+      }) => {
         const device = openDevice(number)
         const { runtime } = device
         await prepare?.(device)
@@ -240,6 +257,13 @@ describe.concurrent(
           const { identity, discovery } = (await runtime.getMe()).network
           const { published } = await runtime.getGps({ edgeAccessToken })
           return { published, identity, discovery }
+        }
+        /** What `selvedge status` shows of the network while it is bad. */
+        const shown = async () => {
+          const { network, notices } = await runtime.getMe()
+          const away = [network.identity, network.discovery].find(({ reachable }) => reachable === false)
+          const ofNetwork = notices.filter(({ reason }) => reason === 'network_unusable')
+          return { why: away?.lastError ?? '', notices: ofNetwork.map(({ reason: of }) => of) }
         }
         const inTouch = { published: true, identity: { reachable: true }, discovery: { reachable: true } }
         await report()
@@ -255,20 +279,25 @@ describe.concurrent(
         if (end) {
           await reported
           slowestMs = Math.max(slowestMs, await callLocally(runtime, edgeAccessToken))
-          const isAway = async () => {
-            const { identity, discovery } = await state()
-            return identity.reachable === false || discovery.reachable === false
-          }
-          await expect.poll(isAway).toBe(true)
+          await expect.poll(shown).toMatchObject({ why: expect.stringMatching(why!) })
+          const { notices } = await shown()
+          expect(notices).toEqual(notice ? [notice] : [])
           if (holds > 0) await expect.poll(device.network.dropped).toBeGreaterThanOrEqual(holds)
           await end(device)
         }
         const ended = end ? performance.now() : begun
-        await expect.poll(state).toMatchObject(inTouch)
+        await expect.poll(state, { timeout: testLimitMs }).toMatchObject(inTouch)
         const seconds = (performance.now() - ended) / 1000
         measured.push(
           `${name}: back in touch after ${seconds.toFixed(1)} s; slowest local call ${slowestMs.toFixed(0)} ms${atStart ? `; start ${startedMs.toFixed(0)} ms` : ''}`,
         )
+        for (let at = 1; at <= reports; at++) {
+          const sentAt = performance.now()
+          await report()
+          await expect.poll(state).toMatchObject(inTouch)
+          slowestMs = Math.max(slowestMs, await callLocally(runtime, edgeAccessToken))
+          measured.push(`${name}: report ${at} after ${((performance.now() - sentAt) / 1000).toFixed(1)} s`)
+        }
         expect((await runtime.getMe()).accountId).toBe(developer.accountId)
       },
     )

@@ -49,10 +49,11 @@ it(
   needs('dbusmock', 'systemd-analyze', 'mounts', 'root'),
   async () => {
     const reader = join(folder.path, 'read.ts')
-    const module = join(root, 'apps/runtime/src/device/metering/metered-link.ts')
+    const of = (name: string) => JSON.stringify(join(root, `apps/runtime/src/device/metering/${name}.ts`))
     writeFileSync(
       reader,
-      `import { readLinkState, systemProbes } from ${JSON.stringify(module)}
+      `import { readLinkState } from ${of('metered-link')}
+import { systemProbes } from ${of('system-probes')}
 console.log((await readLinkState('auto', systemProbes)).reason)`,
     )
     const read = `cd ${root} && ${process.execPath} --conditions=source ${reader}`

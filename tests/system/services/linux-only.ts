@@ -18,7 +18,7 @@ export const linuxOnly: Readonly<Record<string, string>> = {
   'apps/cli/src/support/logs.ts': ofPackages,
   'apps/cli/src/upgrade/lock.ts': ofPackages,
   'apps/cli/src/upgrade/restart.ts': ofPackages,
-  'apps/runtime/src/device/metering/metered-link.ts': 'reads nothing there: no link is metered',
+  'apps/runtime/src/device/metering/system-probes.ts': 'reads nothing there: no link is metered',
   'apps/runtime/src/services/engines/oci/forbidden-paths.ts': names,
   'apps/runtime/src/services/engines/oci/given.ts': names,
   'apps/runtime/src/services/engines/oci/host-guard.ts': 'finds no program there, and runs nothing',

@@ -33,6 +33,7 @@ import { createPresence, type Presence } from './presence.ts'
 import { createSignals, type Signals, signalling } from './signals.ts'
 import { type RuntimeState, type StateStore, stateFormat } from './state.ts'
 import { createDeviceClock, type DeviceClock } from './time/device-clock.ts'
+import { listLimitMs, requestLimitMs, waitLimitMs } from './time-limits.ts'
 import { type Callers, type CallersParts, openCallers } from './tokens/callers.ts'
 import { openLists } from './tokens/revocations.ts'
 import { openTenants, type Tenants } from './tokens/tenants.ts'
@@ -85,9 +86,6 @@ const keysIntervalMs = identityCheckSeconds * 1000
 const contactAfterMs = 25
 /** Milliseconds for which a crash is shown as a notice. */
 const crashShownMs = 86_400_000
-/** The first list of revoked tokens may be large, and the network slow. */
-const listTimeoutMs = 60_000
-const identityTimeoutMs = 3000
 
 /** @param alarms of the process; the device shows them as notices */
 export async function openDevice(
@@ -109,7 +107,7 @@ export async function openDevice(
   const { tenants, tokens, identity, reportLeases } = connectIdentity(
     config,
     { ...self, presence, vitals },
-    (url) => clientFor(url, identityTimeoutMs),
+    clientFor,
     () => contactAgain(),
   )
   const contact = createContact(self, tenants, tokens, identity)
@@ -118,7 +116,7 @@ export async function openDevice(
   const local = createLocalTokens(self.nodeId, self.clock)
   const callers = openOwnCallers(config, self, {
     ...{ tenants, lists, ownTokens: local, onOwnNode: renew },
-    clientFor: (issuer) => clientFor(issuer, listTimeoutMs),
+    clientFor: (issuer) => clientFor(issuer, listLimitMs),
   })
   const leases = openLeases(config, self, { ...callers, record, local, presence, tokens })
   reportLeases(leases)
@@ -145,7 +143,7 @@ export async function openDevice(
     presence,
     tokens,
     account,
-    hmac: createHmac({ ...self, ...identity, tokens }),
+    hmac: createHmac({ ...self, ...identity, tokens, client: clientFor(identity.url, waitLimitMs) }),
     callers,
     leases,
     onAccountChange: (follow) => void followers.push(follow),
@@ -272,7 +270,7 @@ function showCrashes({ notices, clock }: Self, alarms: Alarms): void {
 function connectIdentity(
   config: RuntimeConfig,
   self: Self & { readonly presence: Presence; readonly vitals: Vitals },
-  clientFor: (url: string) => IdentityClient,
+  clientFor: (url: string, timeoutMs: number) => IdentityClient,
   onAway: () => void,
 ) {
   const url = config['identity.url']
@@ -285,10 +283,11 @@ function connectIdentity(
   const identity = {
     url,
     link: createLink(self.clock, onLink),
-    client: clientFor(url),
+    client: clientFor(url, requestLimitMs),
   }
   const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [url]
-  const getJson = (from: string) => clientFor(new URL(from).origin).getJson(new URL(from).pathname)
+  const getJson = (from: string) =>
+    clientFor(new URL(from).origin, requestLimitMs).getJson(new URL(from).pathname)
   const tenants = openTenants({ ...self, issuers, cloud: url, getJson })
   let leases: Leases | undefined
   const tokens = createEdgeTokens({
@@ -318,12 +317,16 @@ const createContact = (
     async () => {
       const keys = tenants.issuers.map((each) => each.refresh())
       // A token of the cache is no sign of a service that was away.
-      const token = link.status().reachable === false ? tokens.report() : tokens.get()
+      const token = link.status().reachable === false ? tokens.report() : tokens.get('', 'background')
       const results = await Promise.allSettled([token, ...keys])
       const isDone = results.every((each) => each.status === 'fulfilled' && each.value !== false)
       return isDone && state.value.report === null
     },
-    () => network.reaches(url),
+    {
+      reaches: () => network.reaches(url),
+      onReturn: () => network.for('identity').renew('all'),
+      onThere: () => network.for('identity').renew('reused'),
+    },
   )
 
 function openAccount(self: Self, tokens: EdgeTokens, onChange: () => void): Account {

@@ -15,6 +15,7 @@ import { createDiscoverySession } from '../device/cloud/discovery-session.ts'
 import { createLink, type Link } from '../device/cloud/link.ts'
 import type { Device } from '../device/device.ts'
 import { createNetworkNotice } from '../device/node/network-notice.ts'
+import { requestLimitMs, waitLimitMs } from '../device/time-limits.ts'
 import { createGps, type Gps } from './gps/gps.ts'
 import { createPublisher } from './gps/publisher.ts'
 import { followReceiver } from './gps/receiver.ts'
@@ -33,8 +34,6 @@ export interface Location {
   close(): Promise<void>
 }
 
-const discoveryTimeoutMs = 5000
-
 /** @param order the positional order of updateGps, for its refusals */
 export async function openLocation(
   config: RuntimeConfig,
@@ -44,7 +43,8 @@ export async function openLocation(
   const { clock, presence, state, notices, signals, log } = device
   const url = config['discovery.url']
   const fetch = tracedFetch('discovery', createNodeFetch({ network: device.network.for('discovery') }))
-  const client = createDiscoveryClient({ url, fetch, timeoutMs: discoveryTimeoutMs })
+  const client = createDiscoveryClient({ url, fetch, timeoutMs: requestLimitMs })
+  const awaited = createDiscoveryClient({ url, fetch, timeoutMs: waitLimitMs })
   const showNetwork = createNetworkNotice(device.network, notices)
   const onLink = () => {
     signals.send('links')
@@ -57,15 +57,21 @@ export async function openLocation(
     addresses: presence.addresses,
     services: presence.served,
   })
-  const reaches = async () => {
-    const answers = await Promise.all([device.identity.url, url].map((each) => device.network.reaches(each)))
-    return !answers.includes(false)
+  const away = {
+    async reaches() {
+      const answers = await Promise.all(
+        [device.identity.url, url].map((each) => device.network.reaches(each)),
+      )
+      return !answers.includes(false)
+    },
+    onReturn: () => device.network.for('discovery').renew('all'),
+    onThere: () => device.network.for('discovery').renew('reused'),
   }
-  const publisher = createPublisher({ ...device, ...discovery, session, reaches })
+  const publisher = createPublisher({ ...device, ...discovery, session, away })
   const linkLocal = openLinkLocal(config, device)
   const lastKnown = await openLastKnown(join(device.folder, 'nodes'), log)
   const { neighbours, heard } = linkLocal
-  const nodes = createNodes({ ...device, client, session, lastKnown, neighbours, heard })
+  const nodes = createNodes({ ...device, client: awaited, session, lastKnown, neighbours, heard })
   const usual = { maxError: config['gps.maxError'], maxIntervalMs: config['gps.maxInterval'] * 1000 }
   const limits = () => (device.metering.isScarce() ? coarser(usual) : usual)
   const gps = createGps({ state, clock, publisher, order, limits, onFix: () => signals.send('fixes') })

@@ -14,7 +14,7 @@ export const daemonOptions = {
     'Time after SIGTERM in which /readyz answers 503 and requests are still served, so that a load balancer can send them elsewhere. Set it to more than the interval of its checks.',
   ),
   'metrics.listen': option.localAddress(
-    'Where metrics are read in the format of Prometheus, at the path /metrics: a port of the loopback interface such as 127.0.0.1:9464, which every user of the machine can read, or the absolute path of a Unix socket (mode 0660) for an agent or a proxy. Empty: no metrics.',
+    'Where metrics are read in the format of Prometheus, at the path /metrics: a port of the loopback interface such as localhost:9464 (127.0.0.1 and ::1) or 127.0.0.1:9464, which every user of the machine can read, or the absolute path of a Unix socket (mode 0660) for an agent or a proxy. Empty: no metrics.',
   ),
   'otel.endpoint': option.url(
     '',

@@ -3,7 +3,7 @@ import { type Listening, listenTcp, listenUnix } from './listen.ts'
 import type { Limits, Listener } from './server.ts'
 
 /**
- * Opens a listener for programs of this machine.
+ * Opens a listener for programs of this machine: on `localhost` at both addresses, with the same port, unless the machine has no IPv6.
  *
  * @param mode permissions of a Unix socket
  * @param setting what sets the address, for people
@@ -18,9 +18,9 @@ export async function listenLocal(
   listener: (port: number | undefined) => Listener,
 ): Promise<Listening & { readonly port?: number }> {
   if ('path' in where) return listenUnix(where.path, mode, limits, listener(undefined))
-  const { address, port } = where
+  const { addresses, port } = where
   return listenTcp({
-    addresses: [address],
+    addresses,
     port,
     portSetting: setting,
     authenticated: false,

@@ -27,7 +27,7 @@ const large = `# ${'x'.repeat(16 * 1024 * 1024)}\n`
 async function start(
   read: () => string,
   settings: Partial<MetricsListenerSettings> = {},
-  where: LocalAddress = { address: '127.0.0.1', port: 0 },
+  where: LocalAddress = { addresses: ['127.0.0.1'], port: 0 },
 ) {
   const listening = await listenLocal(
     where,
@@ -167,11 +167,24 @@ describe('the listener of metrics', () => {
   })
 })
 
+it('is at both addresses of localhost, with the same port and the same checks', async () => {
+  const port = await start(() => 'a_total 1\n', {}, readLocalAddress('localhost:0'))
+  for (const host of ['127.0.0.1', '::1']) {
+    expect((await get({ host, port })).text).toBe('a_total 1\n')
+    expect((await get({ host, port, headers: { Host: 'evil.example' } })).status).toBe(403)
+  }
+})
+
+it('at one address is not at the other one', async () => {
+  const port = await start(() => 'a_total 1\n')
+  await expect(get({ host: '::1', port })).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+})
+
 it.each([
   ['/run/selvedge/metrics.sock', { path: '/run/selvedge/metrics.sock' }],
-  ['127.0.0.1:9464', { address: '127.0.0.1', port: 9464 }],
-  ['localhost:0', { address: '127.0.0.1', port: 0 }],
-  ['[::1]:9464', { address: '::1', port: 9464 }],
+  ['127.0.0.1:9464', { addresses: ['127.0.0.1'], port: 9464 }],
+  ['localhost:0', { addresses: ['127.0.0.1', '::1'], port: 0 }],
+  ['[::1]:9464', { addresses: ['::1'], port: 9464 }],
   ['0.0.0.0:9464', undefined],
   ['192.168.1.2:9464', undefined],
   ['127.0.0.1:65536', undefined],

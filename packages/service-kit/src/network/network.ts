@@ -32,6 +32,8 @@ export interface Network extends Outbound {
     readonly isDirect: boolean
     readonly signal: AbortSignal
   }): Promise<Socket>
+  /** Closes connections to services, so that requests on them fail: all, or those that had waited for a request. */
+  renew(which: 'all' | 'reused'): void
   /** The same network for connections that are counted for something, such as `images`. Without a purpose they are counted as `other`. */
   for(purpose: string): Network
   /** Since the start, for each purpose. Connections to this machine are not counted. */

@@ -2,6 +2,8 @@
  * Work that many callers ask for and that is done once. A failure is never stored: the next caller starts the work again,
  * so no transient failure lasts until the next restart. `tests/rules` finds promises that are cached in another way.
  */
+export { waitAtMost, waitAtMostFor } from './wait-at-most.ts'
+
 import { traced } from '../trace/trace.ts'
 
 export interface Shared<T> {

@@ -9,10 +9,11 @@ import { publicJwk } from '@selvedge/protocol/tokens'
 import { createLearned, openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { createSessionKeeper, signJws } from '@selvedge/service-kit/tokens'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { NodeKey } from '../node/node-key.ts'
 import { initialState, type StateStore, stateFormat } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
+import { waitLimitMs } from '../time-limits.ts'
 import { createDiscoverySession } from './discovery-session.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -46,7 +47,9 @@ function open() {
     whileAnswerComes: async (): Promise<unknown> => undefined,
     begun: 0,
   }
+  const late: string[] = []
   const session = createDiscoverySession({
+    link: { failed: (error) => late.push(error) },
     url: 'http://127.0.0.1',
     client: {
       async beginSession({ key }: SessionRequest, token: string) {
@@ -86,9 +89,31 @@ function open() {
     return keeper.check({ authorization, method: 'GET', path: '/v1/nodes', body: '' }).content.toString()
   }
   const ask = () =>
-    session.use(async (authorize) => accountOf(authorize)).catch(({ reason }) => reason as string)
-  return { service, session, ask, accountOf }
+    session
+      .use('background', async (authorize) => accountOf(authorize))
+      .catch(({ reason }) => reason as string)
+  return { service, session, ask, accountOf, late }
 }
+
+it('comes late: a local caller waits a few seconds, and work of the background has it', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const { service, session, accountOf, late } = open()
+    const token = Promise.withResolvers<void>()
+    service.whileTokenComes = () => token.promise
+    const work = async (authorize: AuthorizeRequest) => accountOf(authorize)
+    const background = session.use('background', work)
+    const caller = session.use('caller', work)
+    const refused = expect(caller).rejects.toMatchObject({ reason: 'timeout' })
+    await vi.advanceTimersByTimeAsync(waitLimitMs)
+    await refused
+    expect(late).toEqual([])
+    token.resolve()
+    expect([await background, await session.use('caller', work), service.begun]).toEqual(['a', 'a', 1])
+  } finally {
+    vi.useRealTimers()
+  }
+})
 
 it('is used again for the same account, and not for the next one', async () => {
   const { service, ask } = open()
@@ -133,7 +158,7 @@ it('is not begun again, for what the former account had wanted, in the name of t
     service.accountId = 'b'
     throw new OAuthFailure('invalid_token', 'begin another session', 401)
   }
-  await expect(session.use(work)).rejects.toMatchObject({ reason: 'wrong_account' })
+  await expect(session.use('caller', work)).rejects.toMatchObject({ reason: 'wrong_account' })
   expect(seen).toEqual(['a'])
 })
 

@@ -3,7 +3,12 @@
  * another one begins.
  */
 
-import { type AuthorizeRequest, type DiscoveryClient, OAuthFailure } from '@selvedge/client'
+import {
+  type AuthorizeRequest,
+  ConnectionFailure,
+  type DiscoveryClient,
+  OAuthFailure,
+} from '@selvedge/client'
 import {
   discoveryPaths,
   discoveryReportSeconds,
@@ -13,23 +18,26 @@ import {
   type SessionRequest,
 } from '@selvedge/protocol'
 import { discoveryAudience, parseJws } from '@selvedge/protocol/tokens'
-import { shareRun } from '@selvedge/service-kit/share'
+import { shareRun, waitAtMostFor } from '@selvedge/service-kit/share'
 import type { Learned } from '@selvedge/service-kit/store'
 import { createProof, offerSession } from '@selvedge/service-kit/tokens'
 import type { NodeKey } from '../node/node-key.ts'
 import type { RuntimeState, StateStore } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
+import { noAnswer, showLate, waitLimitMs } from '../time-limits.ts'
 import type { EdgeTokens } from './edge-tokens.ts'
+import type { Link } from './link.ts'
 
 export interface DiscoverySession {
   /**
    * Does one piece of work with the session of the account that is associated now. If the service does not know the session any
    * more, the work is done once more with another one.
    *
+   * @param by a local caller, who waits for the session for 4 s at most; or work that no caller waits for
    * @throws RpcError `wrong_account` if the account changed before the session was there
    * @throws RpcError | OAuthFailure | ConnectionFailure
    */
-  use<T>(work: (authorize: AuthorizeRequest) => Promise<T>): Promise<T>
+  use<T>(by: 'caller' | 'background', work: (authorize: AuthorizeRequest) => Promise<T>): Promise<T>
   /** Starts a new session with the next request, because something that the node stated has changed. */
   restate(): void
   /** Milliseconds within which the service expects the next report, from its last response. */
@@ -39,6 +47,7 @@ export interface DiscoverySession {
 export interface DiscoverySessionParts {
   readonly url: string
   readonly client: DiscoveryClient
+  readonly link: Pick<Link, 'failed'>
   readonly key: NodeKey
   readonly tokens: EdgeTokens
   readonly state: StateStore
@@ -59,7 +68,7 @@ interface Begun {
 const expiryMarginMs = 30_000
 
 export function createDiscoverySession(parts: DiscoverySessionParts): DiscoverySession {
-  const { client, key, tokens, state, learned, clock, url } = parts
+  const { client, link, key, tokens, state, learned, clock, url } = parts
   let current: Begun | undefined
   /** Milliseconds; the default until the service sends its own. */
   let reportWithin = discoveryReportSeconds * 1000
@@ -67,7 +76,7 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
   let statement = 0
 
   async function begin(): Promise<Begun> {
-    const token = await tokens.get(discoveryAudience)
+    const token = await tokens.get(discoveryAudience, 'background')
     const { sharing, trackUntil, accountId } = state.value
     if (parseJws(token).payload.sub !== accountId)
       throw new RpcError('discovery_unavailable', 'the identity service knows this node with another account')
@@ -82,43 +91,46 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
     }
     const { privateKey, jwk } = key.signing
     const htu = url + discoveryPaths.sessions
-    const answer = await client.beginSession(request, token, (nonce, body) =>
+    const asked = client.beginSession(request, token, (nonce, body) =>
       createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, accessToken: token, body }),
     )
+    const answer = await showLate(link, url, asked)
     const { authorize, open } = offer.complete(answer, clock.monotonic)
     const endsAt = clock.monotonic() + answer.expires_in * 1000 - expiryMarginMs
-    const begun = { authorize, endsAt, accountId }
-    if (own === statement) current = begun
+    const session = { authorize, endsAt, accountId }
+    if (own === statement) current = session
     reportWithin = answer.report_within * 1000
     const secret = open(answer.account_key)?.toString('base64url')
     if (secret !== undefined && secret !== state.value.accountKey?.key && state.value.accountId === accountId)
       learned.learn('account key', (value) =>
         value.accountId === accountId ? { ...value, accountKey: { accountId, key: secret } } : value,
       )
-    return begun
+    return session
   }
 
   const beginning = shareRun(begin, 'discovery session')
+  const late = () => new ConnectionFailure('timeout', noAnswer(url, waitLimitMs))
+  const begun = { background: beginning, caller: waitAtMostFor(beginning, waitLimitMs, late) }
 
   /** Data of one account is neither sent nor read in a session of another. @throws RpcError `wrong_account` */
-  async function authorizerOf(accountId: string): Promise<AuthorizeRequest> {
+  async function authorizerOf(accountId: string, by: keyof typeof begun): Promise<AuthorizeRequest> {
     const isGood = current?.accountId === accountId && current.endsAt > clock.monotonic()
-    const session = current && isGood ? current : await beginning()
+    const session = current && isGood ? current : await begun[by]()
     if (session.accountId !== accountId || state.value.accountId !== accountId)
       throw new RpcError('wrong_account', 'the account of this runtime changed meanwhile')
     return session.authorize
   }
 
   return {
-    async use(work) {
+    async use(by, work) {
       const { accountId } = state.value
       try {
-        return await work(await authorizerOf(accountId))
+        return await work(await authorizerOf(accountId, by))
       } catch (cause) {
         if (!(cause instanceof OAuthFailure) || cause.reason !== 'invalid_token') throw cause
         current = undefined
         tokens.forget()
-        return work(await authorizerOf(accountId))
+        return work(await authorizerOf(accountId, by))
       }
     },
     restate() {

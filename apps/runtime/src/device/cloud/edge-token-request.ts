@@ -9,13 +9,11 @@ import type { Leases } from '../leases/leases.ts'
 import type { NodeKey } from '../node/node-key.ts'
 import type { StateStore } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
+import { requestLimitMs } from '../time-limits.ts'
 import type { Link } from './link.ts'
 
 /** Bytes of a proof of at most 8192 characters for what the node states and the URL of the request: the rest has a fixed length. */
 const proofRoomBytes = 5500
-
-/** Milliseconds that a local call may wait for the identity service. */
-export const requestTimeoutMs = 4000
 
 export interface EdgeTokenRequestParts {
   readonly key: NodeKey
@@ -66,7 +64,7 @@ export function createEdgeTokenRequest(parts: EdgeTokenRequestParts): RequestEdg
     const prove = (nonce: string | undefined) =>
       createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node, vitals, leases: uses })
     const sentAt = clock.monotonic()
-    const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(requestTimeoutMs) })
+    const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(requestLimitMs) })
     link.succeeded()
     if (uses)
       // Otherwise it is reported once more.

@@ -5,17 +5,20 @@
 import { ConnectionFailure, isSelvedgeError } from '@selvedge/client'
 import { RpcError, version } from '@selvedge/protocol'
 import type { NodeStatement } from '@selvedge/protocol/tokens'
+import { waitAtMost } from '@selvedge/service-kit/share'
 import { traced } from '@selvedge/service-kit/trace'
+import { noAnswer, requestLimitMs, waitLimitMs } from '../time-limits.ts'
 import { type AccountReportParts, createAccountReport } from './account-report.ts'
-import { createEdgeTokenRequest, type EdgeTokenRequestParts, requestTimeoutMs } from './edge-token-request.ts'
+import { createEdgeTokenRequest, type EdgeTokenRequestParts } from './edge-token-request.ts'
 
 export interface EdgeTokens {
   /**
    * A token for the tenants, or for another audience. Cached until a minute before it expires.
    *
+   * @param by a local caller, who waits for 4 s at most, while the request continues; or work that no caller waits for
    * @throws RpcError `identity_unavailable`
    */
-  get(audience?: string): Promise<string>
+  get(audience?: string, by?: 'caller' | 'background'): Promise<string>
   /** Reports the current state to the cloud. */
   report(): Promise<void>
   /** Removes cached tokens: they carry a former account. */
@@ -34,6 +37,13 @@ export interface EdgeTokenParts extends EdgeTokenRequestParts, AccountReportPart
   readonly services: () => NonNullable<NodeStatement['services']>
 }
 
+/** A request that is under way. */
+interface Run {
+  readonly token: Promise<string>
+  /** The same for callers that wait: rejects after `waitLimitMs`. */
+  readonly waited: Promise<string>
+}
+
 interface CachedToken {
   readonly token: string
   /** Monotonic milliseconds, including the time in which the device slept. */
@@ -45,7 +55,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   const request = createEdgeTokenRequest(parts)
   const account = createAccountReport(parts)
   const tokens = new Map<string, CachedToken>()
-  const running = new Map<string, Promise<string>>()
+  const running = new Map<string, Run>()
 
   const statement = (audience: string): NodeStatement => ({
     name: parts.name,
@@ -66,14 +76,17 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   }
 
   /** Concurrent calls for an audience share one request. */
-  function fetchOnce(audience: string): Promise<string> {
+  function fetchOnce(audience: string): Run {
     const known = running.get(audience)
     if (known) return known
-    const fetching = traced('shared', 'edge ID token', () => fetchToken(audience)).finally(() => {
-      if (running.get(audience) === fetching) running.delete(audience)
-    })
-    running.set(audience, fetching)
-    return fetching
+    const run: Run = begin(
+      parts,
+      traced('shared', 'edge ID token', () => fetchToken(audience)).finally(() => {
+        if (running.get(audience) === run) running.delete(audience)
+      }),
+    )
+    running.set(audience, run)
+    return run
   }
 
   function unavailable(cause: unknown): RpcError {
@@ -84,12 +97,13 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   }
 
   return {
-    async get(audience = '') {
+    async get(audience = '', by = 'caller') {
       const known = tokens.get(audience)
       const leftMs = known ? known.expiresAt - clock.elapsed() : 0
       if (known && leftMs > expiryMarginMs) return known.token
       try {
-        return await fetchOnce(audience)
+        const { token, waited } = fetchOnce(audience)
+        return await (by === 'caller' ? waited : token)
       } catch (cause) {
         const error = unavailable(cause)
         if (known && leftMs > 0 && tokens.get(audience) === known) return known.token
@@ -97,7 +111,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
       }
     },
     async report() {
-      await fetchToken('').catch((cause: unknown) => {
+      await begin(parts, fetchToken('')).token.catch((cause: unknown) => {
         throw unavailable(cause)
       })
     },
@@ -109,10 +123,20 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   }
 }
 
+/** After `waitLimitMs` without an answer, the service counts as away. */
+function begin({ url, link }: Pick<EdgeTokenParts, 'url' | 'link'>, token: Promise<string>): Run {
+  const late = () => {
+    const message = noAnswer(url, waitLimitMs)
+    link.failed(message)
+    return new ConnectionFailure('timeout', message)
+  }
+  return { token, waited: waitAtMost(token, waitLimitMs, late) }
+}
+
 /** Why a request failed, for the caller. @throws the cause if it is no failure of a request */
 function explain(cause: unknown, url: string): { readonly message: string; readonly isRefused: boolean } {
   if (!isSelvedgeError(cause)) throw cause
   const isLate = cause instanceof ConnectionFailure && cause.reason === 'aborted'
-  const message = isLate ? `${url} did not answer within ${requestTimeoutMs} ms` : cause.message
+  const message = isLate ? noAnswer(url, requestLimitMs) : cause.message
   return { message, isRefused: cause.kind === 'oauth' }
 }

@@ -3,7 +3,7 @@
  * is away, the work is done again soon after it is back, whatever the pause has grown to.
  */
 import { reportFailure, safely } from '@selvedge/service-kit/safely'
-import { createReturnWatch, type Reaches } from './return-watch.ts'
+import { type Away, createReturnWatch } from './return-watch.ts'
 
 export interface Retry {
   /** Starts the work at once, even if an attempt is planned. While it runs: starts it once more after that, for what changed since. */
@@ -19,18 +19,28 @@ const maxDelayMs = 60_000
 /**
  * @param where names the work in the log, as `feature.work`
  * @param work resolves with whether it is done; a failure is reported and counts as not done
- * @param reaches whether the services that the work needs can be reached now; absent: only the pauses count
+ * @param away whether the services that the work needs can be reached; absent: only the pauses count
  */
-export function createRetry(where: string, work: () => Promise<boolean>, reaches?: Reaches): Retry {
+export function createRetry(where: string, work: () => Promise<boolean>, away?: Away): Retry {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let isWanted = false
+  let hasReturned = false
   let delayMs = firstDelayMs
   let isStopped = false
-  const returning = createReturnWatch(`${where}.return`, reaches, () => {
-    delayMs = firstDelayMs
-    wake()
-  })
+  const returning = createReturnWatch(
+    `${where}.return`,
+    away,
+    () => {
+      delayMs = firstDelayMs
+      hasReturned = true
+      away?.onReturn?.()
+      wake()
+    },
+    () => {
+      if (running) away?.onThere?.()
+    },
+  )
 
   async function attempt(): Promise<boolean> {
     try {
@@ -43,18 +53,18 @@ export function createRetry(where: string, work: () => Promise<boolean>, reaches
 
   async function run(): Promise<void> {
     timer = undefined
-    returning.pause()
     let done: boolean
     do {
       isWanted = false
+      hasReturned = false
+      returning.watch()
       done = await attempt()
-    } while (isWanted && done && !isStopped)
+    } while (!isStopped && isWanted && (done || hasReturned))
     running = undefined
     if (done) {
       delayMs = firstDelayMs
       returning.forget()
     } else if (!isStopped) {
-      returning.watch()
       timer = setTimeout(safely(where, start), delayMs * (0.5 + Math.random() / 2))
       delayMs = Math.min(delayMs * 2, maxDelayMs)
     }
@@ -79,7 +89,7 @@ export function createRetry(where: string, work: () => Promise<boolean>, reaches
     },
     async stop() {
       isStopped = true
-      returning.pause()
+      returning.stop()
       clearTimeout(timer)
       await running
     },

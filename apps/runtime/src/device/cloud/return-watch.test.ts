@@ -25,9 +25,11 @@ function startDevice(network: { isThere: boolean; isRefusing?: boolean; answersA
       if (isDone) doneAt = Date.now()
       return isDone
     },
-    async () => {
-      checks.push(Date.now())
-      return answer()
+    {
+      async reaches() {
+        checks.push(Date.now())
+        return answer()
+      },
     },
   )
   retry.wake()
@@ -82,6 +84,68 @@ it('a service that refuses the work, and can be reached, is checked once for eac
   expect(checks.length).toBeLessThanOrEqual(attempts.length)
   expect(attempts.length).toBeLessThan(100)
   await retry.stop()
+})
+
+describe('work that lasts long', () => {
+  /** Work with runs that the test ends, or that end when the services are there again. */
+  function hold(network: { isThere: boolean }) {
+    const runs: PromiseWithResolvers<boolean>[] = []
+    let returns = 0
+    let there = 0
+    const retry = createRetry(
+      'test.work',
+      () => {
+        const run = Promise.withResolvers<boolean>()
+        runs.push(run)
+        return run.promise
+      },
+      {
+        reaches: async () => network.isThere,
+        onReturn() {
+          returns++
+          runs.at(-1)!.resolve(false)
+        },
+        onThere: () => void there++,
+      },
+    )
+    retry.wake()
+    return { retry, runs, returns: () => returns, there: () => there }
+  }
+
+  it('because the services were away is given up when they are back, and begins again at once', async () => {
+    const network = { isThere: false }
+    const { retry, runs, returns } = hold(network)
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect([runs.length, returns()]).toEqual([1, 0])
+    network.isThere = true
+    const backAt = Date.now()
+    while (runs.length === 1) await vi.advanceTimersByTimeAsync(100)
+    expect(Date.now() - backAt).toBeLessThanOrEqual(10_000)
+    expect(returns()).toBe(1)
+    runs.at(-1)!.resolve(true)
+    await retry.stop()
+  })
+
+  it('of services that can be reached continues', async () => {
+    const { retry, runs, returns, there } = hold({ isThere: true })
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect([runs.length, returns(), there()]).toEqual([1, 0, 1])
+    runs[0]!.resolve(true)
+    await retry.stop()
+  })
+
+  it('is not touched between its attempts', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(1)
+    const { retry, runs, there } = hold({ isThere: true })
+    for (let at = 0; at < 6; at++) {
+      runs.at(-1)!.resolve(false)
+      while (runs.length === at + 1) await vi.advanceTimersByTimeAsync(500)
+    }
+    expect(there()).toBe(0)
+    runs.at(-1)!.resolve(true)
+    await retry.stop()
+    vi.restoreAllMocks()
+  })
 })
 
 it('there are no checks after a success, nor after a stop', async () => {

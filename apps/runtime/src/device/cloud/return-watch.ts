@@ -1,18 +1,25 @@
 /**
  * Notices that services can be reached again. Packets that are dropped without a word give no signal, so it checks: with one connection
- * each few seconds, while work has failed and the services are away. Where they can be reached and the work fails all the same, they are
- * overloaded or refuse it: then one check is enough, and only the pauses of the work count.
+ * each few seconds, while work lasts long or has failed, and the services are away. Where they can be reached and the work fails all the
+ * same, they are overloaded or refuse it: then one check is enough, and only the pauses of the work count.
  */
 import { inBackground } from '@selvedge/service-kit/safely'
 
-/** Resolves within seconds; never rejects. */
-export type Reaches = () => Promise<boolean>
+/** How work notices that the services that it needs are away. */
+export interface Away {
+  /** Whether they can be reached now. Resolves within seconds; never rejects. */
+  reaches(): Promise<boolean>
+  /** Called when they can be reached again, after they were away: a request on a connection from before may wait for long. */
+  onReturn?(): void
+  /** Called when the work lasts long, and they can be reached: its connection may be of a network that this device has left. */
+  onThere?(): void
+}
 
 export interface ReturnWatch {
-  /** To be called after a failure of the work. */
+  /** To be called when the work begins. */
   watch(): void
-  /** To be called before the work runs: it checks no more, and knows whether the services were away. */
-  pause(): void
+  /** It checks no more. */
+  stop(): void
   /** To be called after a success of the work. */
   forget(): void
 }
@@ -36,23 +43,24 @@ const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', cancel, { once: true })
   })
 
-/** @param onReturn called when services that were away can be reached */
+/** @param onReturn called when services that were away can be reached @param onThere called when they were not away */
 export function createReturnWatch(
   where: string,
-  reaches: Reaches | undefined,
+  away: Pick<Away, 'reaches'> | undefined,
   onReturn: () => void,
+  onThere: () => void = () => undefined,
 ): ReturnWatch {
   let checking: AbortController | undefined
   let isAway = false
 
-  async function check(of: Reaches, signal: AbortSignal): Promise<void> {
+  async function check({ reaches }: Pick<Away, 'reaches'>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await pause(checkEveryMs * (0.5 + Math.random() / 2), signal)
       if (signal.aborted) return
-      const isThere = await of()
+      const isThere = await reaches()
       if (signal.aborted) return
       if (!isThere) isAway = true
-      else if (!isAway) return
+      else if (!isAway) return onThere()
       else {
         await pause(spreadMs * Math.random(), signal)
         if (signal.aborted) return
@@ -70,12 +78,12 @@ export function createReturnWatch(
   return {
     watch() {
       stop()
-      if (!reaches) return
+      if (!away) return
       const own = new AbortController()
       checking = own
-      inBackground(where, check(reaches, own.signal))
+      inBackground(where, check(away, own.signal))
     },
-    pause: stop,
+    stop,
     forget() {
       stop()
       isAway = false

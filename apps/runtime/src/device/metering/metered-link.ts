@@ -1,7 +1,4 @@
 /** Whether the link that this device has to the outside costs by its bytes: by the settings, by NetworkManager, or because it is a modem. */
-import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { safely } from '@selvedge/service-kit/safely'
 
 export const meteredSettings = ['auto', 'yes', 'no'] as const
 export type MeteredSetting = (typeof meteredSettings)[number]
@@ -44,35 +41,13 @@ export async function readLinkState(setting: MeteredSetting, probes: LinkProbes)
   return { isMetered, reason: `${name} is ${isMetered ? 'a modem or a phone' : 'no modem'}` }
 }
 
-/** Bytes of an answer of the system, and milliseconds until it must be there. */
-const limits = { answerBytes: 4096, answerMs: 2000 } as const
-
-const manager = 'org.freedesktop.NetworkManager'
-
-/** The state of this machine. */
-export const systemProbes: LinkProbes = {
-  networkManager() {
-    if (!existsSync('/run/NetworkManager')) return Promise.resolve(undefined)
-    const property = ['get-property', manager, '/org/freedesktop/NetworkManager', manager, 'Metered']
-    const options = { timeout: limits.answerMs, maxBuffer: limits.answerBytes }
-    return new Promise((resolve) => {
-      const answered = safely('link.manager', (cause: unknown, text: string) =>
-        resolve(cause ? undefined : readMetered(text)),
-      )
-      execFile('busctl', ['--system', ...property], options, answered)
-    })
-  },
-  defaultInterface: () => defaultInterfaceIn(readSmall('/proc/net/route')),
-  kindOf: (name) => /^DEVTYPE=(\w{1,20})$/m.exec(readSmall(`/sys/class/net/${name}/uevent`))?.[1],
-}
-
 /** @param text as busctl prints it: `u 4` */
 export const readMetered = (text: string): number | undefined => {
   const digit = /^u (\d)\s*$/.exec(text)?.[1]
   return digit === undefined ? undefined : Number(digit)
 }
 
-/** @param table as in `/proc/net/route` @returns the interface of the default route with the lowest metric */
+/** @param table of IPv4 routes, as the kernel writes it @returns the interface of the default route with the lowest metric */
 export function defaultInterfaceIn(table: string): string | undefined {
   const routes = table
     .split('\n')
@@ -83,13 +58,4 @@ export function defaultInterfaceIn(table: string): string | undefined {
   const name = routes[0]?.[0]
   // It becomes a part of a path.
   return name !== undefined && /^[^/\s]{1,15}$/.test(name) && !/^\.+$/.test(name) ? name : undefined
-}
-
-/** Files of the kernel. Without one, such as on another system, nothing is known. */
-function readSmall(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }

@@ -5,13 +5,8 @@ import type { Log } from '@selvedge/service-kit/log'
 import type { Network } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 import { type AllowanceSettings, isScarce, type Refusal, refusalOf } from './allowance.ts'
-import {
-  type LinkProbes,
-  type LinkState,
-  type MeteredSetting,
-  readLinkState,
-  systemProbes,
-} from './metered-link.ts'
+import { type LinkProbes, type LinkState, type MeteredSetting, readLinkState } from './metered-link.ts'
+import { systemProbes } from './system-probes.ts'
 import { openUsageTotals, sumOf } from './usage-totals.ts'
 
 export interface Metering {

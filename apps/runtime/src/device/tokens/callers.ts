@@ -3,15 +3,18 @@ import { randomBytes } from 'node:crypto'
 import type { IdentityClient } from '@selvedge/client'
 import { type AccessClaims, accessProfile } from '@selvedge/protocol/tokens'
 import { inBackground } from '@selvedge/service-kit/safely'
+import { waitAtMostFor } from '@selvedge/service-kit/share'
 import {
   createDpopVerifier,
   createTokenVerifier,
   type DpopVerifier,
+  type RemoteIssuer,
   type TokenVerifier,
 } from '@selvedge/service-kit/tokens'
 import type { Notices } from '../node/notices.ts'
 import type { StateStore } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
+import { waitLimitMs } from '../time-limits.ts'
 import { type Authorize, createAuthorize, type ExpectStillValid, type KeepUnrevoked } from './authorize.ts'
 import { createLastingAnswers, type LastingAnswers } from './lasting.ts'
 import { createCheckProof } from './proof.ts'
@@ -61,9 +64,16 @@ export interface CallersParts {
 /** Maximum verified access tokens in the cache. */
 const maxCachedTokens = 1000
 
+/** For callers: they wait for keys for 4 s at most. Keys that come later count from then on. */
+function waitBriefly(issuer: RemoteIssuer): RemoteIssuer {
+  const refresh = waitAtMostFor(issuer.refresh, waitLimitMs, () => new Error('no answer in time'))
+  return { ...issuer, refresh: () => refresh().catch(() => false) }
+}
+
 export function openCallers(parts: CallersParts): Callers {
   const { nodeId, state, clock, notices, tenants } = parts
-  const issuers = () => tenants.issuers
+  const awaited = tenants.issuers.map(waitBriefly)
+  const issuers = () => awaited
   const verifier = createTokenVerifier({ issuers, clock, remembered: maxCachedTokens })
   const lasting = createLastingAnswers()
   tenants.onChange(() => inBackground('lasting.verify', lasting.verifyAll()))

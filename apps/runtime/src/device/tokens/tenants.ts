@@ -1,5 +1,6 @@
 import { isSelvedgeError } from '@selvedge/client'
 import type { Clock } from '@selvedge/service-kit/clock'
+import { shareRun } from '@selvedge/service-kit/share'
 import { createLearnedStore } from '@selvedge/service-kit/store'
 import { createRemoteIssuer, type RemoteIssuer } from '@selvedge/service-kit/tokens'
 import type { Notices } from '../node/notices.ts'
@@ -74,10 +75,13 @@ export function openTenants({
   const opened = new Map([...new Set([...issuers, cloud])].map((issuer) => [issuer, open(issuer)]))
   /** What could not be stored counts as not fetched. */
   const refreshed = async (each: RemoteIssuer) => (await each.refresh()) && !unstored.has(each.issuer)
-  const find = (issuer: string): RemoteIssuer => {
-    const each = opened.get(issuer)!
-    return { ...each, refresh: () => refreshed(each) }
-  }
+  const found = new Map(
+    [...opened].map(([issuer, each]) => [
+      issuer,
+      { ...each, refresh: shareRun(() => refreshed(each), 'keys of an issuer') },
+    ]),
+  )
+  const find = (issuer: string): RemoteIssuer => found.get(issuer)!
   return {
     issuers: issuers.map(find),
     cloud: find(cloud),

@@ -45,7 +45,7 @@ beforeEach(() => {
       },
     } as never,
     session: {
-      use: async (work: (authorize: unknown) => Promise<unknown>) => {
+      use: async (_by: string, work: (authorize: unknown) => Promise<unknown>) => {
         if (sessionFailure) throw sessionFailure
         return work(() => '')
       },
@@ -58,6 +58,7 @@ beforeEach(() => {
     } as never,
     account: () => account,
     onRefused: (fix) => done.push(fix),
+    follow: (request) => request,
   }
 })
 

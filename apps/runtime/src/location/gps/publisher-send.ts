@@ -15,6 +15,8 @@ export interface SendParts {
   readonly account: () => string
   /** Called if the service refused the newest fix, alone in its report. */
   readonly onRefused: (fix: StoredFix) => void
+  /** Gets each request that has begun, and returns it. */
+  readonly follow: <T>(request: Promise<T>) => Promise<T>
 }
 
 /**
@@ -28,13 +30,13 @@ export async function sendReport(parts: SendParts, newest: StoredFix | null): Pr
   const fixes = [...earlier, ...(newest ? [newest] : [])].map(toReport)
   let refusal: OAuthFailure | undefined
   const report = (authorize: AuthorizeRequest) =>
-    client.report(fixes, authorize).catch((cause: unknown) => {
+    parts.follow(client.report(fixes, authorize)).catch((cause: unknown) => {
       // Only a refusal of the report itself counts: the session may be refused with the same reason.
       if (cause instanceof OAuthFailure && cause.reason === 'invalid_request') refusal = cause
       throw cause
     })
   try {
-    await session.use(report)
+    await session.use('background', report)
     track.sent()
     return true
   } catch (cause) {

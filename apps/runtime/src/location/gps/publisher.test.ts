@@ -11,6 +11,7 @@ import { createLink } from '../../device/cloud/link.ts'
 import { createNotices } from '../../device/node/notices.ts'
 import { initialState, stateFormat } from '../../device/state.ts'
 import type { DeviceClock } from '../../device/time/device-clock.ts'
+import { waitLimitMs } from '../../device/time-limits.ts'
 import { createPublisher } from './publisher.ts'
 
 let folder: string
@@ -40,6 +41,7 @@ async function open({ trackUntil = 0, reportWithin = 1e9 } = {}) {
   const log = createMemoryLog()
   let restated = 0
   const publisher = createPublisher({
+    url: 'https://discovery.example',
     client: {
       report: async (fixes: { fixedAt: number }[]) => {
         if (service.isAway) throw new ConnectionFailure('not_running', 'away')
@@ -49,7 +51,7 @@ async function open({ trackUntil = 0, reportWithin = 1e9 } = {}) {
       },
     } as unknown as DiscoveryClient,
     session: {
-      use: (work) => work(() => ''),
+      use: (_by, work) => work(() => ''),
       restate: () => void restated++,
       reportWithin: () => reportWithin,
     },
@@ -138,6 +140,27 @@ describe('a report', () => {
     expect([await resultNow(published), await resultNow(stated)]).toEqual([false, true])
     expect(service.reports).toEqual([[1], []])
     await close()
+  })
+
+  it('without an answer ends the wait of callers, and counts when it arrives late', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const { begin, answer, link, state, time, published, close } = await openSending()
+      time.advance(waitLimitMs)
+      vi.advanceTimersByTime(waitLimitMs)
+      expect(await published).toBe(false)
+      expect(link.status()).toMatchObject({
+        reachable: false,
+        lastError: `https://discovery.example did not answer within ${waitLimitMs} ms`,
+      })
+      expect(await resultNow((await begin(2)).published)).toBe(false)
+      answer.resolve()
+      await expect.poll(() => state.value.fix?.published).toBe(true)
+      expect(link.status()).toMatchObject({ reachable: true })
+      await close()
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('that succeeds marks no later fix as published', async () => {

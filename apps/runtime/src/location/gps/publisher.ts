@@ -7,12 +7,15 @@ import { type DiscoveryClient, isSelvedgeError } from '@selvedge/client'
 import { RpcError } from '@selvedge/protocol'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
+import { waitAtMost } from '@selvedge/service-kit/share'
 import type { DiscoverySession } from '../../device/cloud/discovery-session.ts'
 import type { Link } from '../../device/cloud/link.ts'
 import { createRetry } from '../../device/cloud/retry.ts'
+import type { Away } from '../../device/cloud/return-watch.ts'
 import type { Notices } from '../../device/node/notices.ts'
 import type { StateStore } from '../../device/state.ts'
 import type { DeviceClock } from '../../device/time/device-clock.ts'
+import { showLate, waitLimitMs } from '../../device/time-limits.ts'
 import {
   afterFailure,
   afterRefusal,
@@ -42,6 +45,8 @@ export interface Publisher {
 const waitTimeoutMs = 2000
 
 export interface PublisherParts {
+  /** Of the discovery service. */
+  readonly url: string
   readonly client: DiscoveryClient
   readonly session: DiscoverySession
   readonly state: StateStore
@@ -49,12 +54,11 @@ export interface PublisherParts {
   readonly link: Link
   readonly log: Log
   readonly notices: Notices
-  /** Whether the services that a report needs can be reached now. */
-  readonly reaches?: () => Promise<boolean>
+  readonly away?: Away
 }
 
 export function createPublisher(parts: PublisherParts): Publisher {
-  const { client, session, state, clock, link, log, notices } = parts
+  const { url, client, session, state, clock, link, log, notices } = parts
   const waiters = createWaiters(waitTimeoutMs)
   const track = createTrack(notices)
   let delivery = nothingDelivered
@@ -63,8 +67,11 @@ export function createPublisher(parts: PublisherParts): Publisher {
   const now = () => clock.monotonic()
   const isAssociated = () => state.value.accountId !== ''
   const isKeepAliveDue = () => isOverdue(delivery, session.reportWithin(), now())
-  const sending: SendParts = { client, session, log, track, account: presentAccount, onRefused }
-  const retry = createRetry('publisher.send', sendAll, parts.reaches)
+  const sending: SendParts = {
+    ...{ client, session, log, track, account: presentAccount, onRefused },
+    follow: (request) => showLate(link, url, request),
+  }
+  const retry = createRetry('publisher.send', sendAll, parts.away)
 
   /** Where the device was under a former account is no data of the present one. */
   function presentAccount(): string {
@@ -93,7 +100,9 @@ export function createPublisher(parts: PublisherParts): Publisher {
       const startedAt = now()
       const statement = delivery.stated
       try {
-        if (!(await sendReport(sending, fix))) continue
+        const sent = sendReport(sending, fix)
+        noteLate(sent, startedAt)
+        if (!(await sent)) continue
       } catch (cause) {
         onFailure(cause, startedAt)
         return false
@@ -103,6 +112,15 @@ export function createPublisher(parts: PublisherParts): Publisher {
       if (newFix) markPublished(state, newFix.fixedAt)
       waiters.settle(true, (waited) => isServed(delivery, waited))
     }
+  }
+
+  /** Callers wait no longer while a report has no answer. */
+  function noteLate(sent: Promise<unknown>, startedAt: number): void {
+    waitAtMost(sent, waitLimitMs, () => {
+      delivery = afterFailure(delivery, startedAt, now())
+      waiters.settle(false)
+      return new Error('no answer in time')
+    })
   }
 
   function onFailure(cause: unknown, startedAt: number): void {

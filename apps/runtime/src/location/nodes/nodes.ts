@@ -95,7 +95,9 @@ export function createNodes(parts: NodesParts): Nodes {
     const { accountId } = state.value
     const question = { cluster, ...options }
     try {
-      const list = await session.use((authorize) => client.nodes({ cluster, ...options }, authorize))
+      const list = await session.use('caller', (authorize) =>
+        client.nodes({ cluster, ...options }, authorize),
+      )
       const at = clock.now()
       await lastKnown.keep(accountId, question, at, list)
       return answer(list, 'discovery', at, false)
@@ -132,7 +134,7 @@ export function createNodes(parts: NodesParts): Nodes {
     firstPage: () => firstPage(parts),
     async track(options = {}) {
       try {
-        return await session.use((authorize) => client.track(nodeId, options, authorize))
+        return await session.use('caller', (authorize) => client.track(nodeId, options, authorize))
       } catch (cause) {
         if (cause instanceof OAuthFailure && cause.reason === 'not_found')
           return { data: [], next: null, until: null }
@@ -146,7 +148,9 @@ export function createNodes(parts: NodesParts): Nodes {
 async function firstPage({ state, session, client }: NodesParts): Promise<readonly NodeRecord[] | null> {
   const { accountId } = state.value
   try {
-    const { data } = await session.use((authorize) => client.nodes({ cluster: 'account' }, authorize))
+    const { data } = await session.use('caller', (authorize) =>
+      client.nodes({ cluster: 'account' }, authorize),
+    )
     return state.value.accountId === accountId ? data : null
   } catch (cause) {
     if (!isSelvedgeError(cause) && !(cause instanceof RpcError)) throw cause

@@ -93,6 +93,86 @@ it('connections that wait for the next request are not probed each second', () =
     expect(network.agentFor(url, 'service')).toMatchObject({ keepAlive: true, keepAliveMsecs: 60_000 })
 })
 
+describe('after an outage', () => {
+  /** Requests on connections that are open, and on ones that are being opened, to a server without an answer. */
+  async function wait(network: Network, use: Use) {
+    const silent = createSilentServer((socket) => void socket.on('error', () => undefined).resume())
+    servers.push(silent)
+    silent.listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const accepted = once(silent, 'connection')
+    const { port } = silent.address() as AddressInfo
+    const outcomes: string[] = []
+    const note = (name: string, request: Promise<unknown>) =>
+      request.catch((cause: Error) => void outcomes.push(`${name} ${(cause as { code?: string }).code}`))
+    const asked = Promise.withResolvers<void>()
+    const unresolved: LookupFunction = () => asked.resolve()
+    const all = [
+      note('open', get(network, `http://a.example:${port}`, { use, lookup: here })),
+      note('opening', get(network, 'http://b.example', { use, lookup: unresolved })),
+    ]
+    const [socket] = (await accepted) as [Socket]
+    await once(socket, 'data')
+    await asked.promise
+    return { outcomes, socket, settled: () => Promise.all(all) }
+  }
+
+  it('requests to services fail that wait on connections from before, and the next ones have others', async () => {
+    const network = createNetwork({ env: {} })
+    const { outcomes, settled } = await wait(network, 'service')
+    network.renew('all')
+    await settled()
+    expect(outcomes.sort()).toEqual(['open ECONNRESET', 'opening ECONNRESET'])
+    expect(await get(network, `http://a.example:${await serve()}`, { lookup: here })).toBe('hello')
+  })
+
+  it('those of another purpose, and those to servers of other users, continue', async () => {
+    const network = createNetwork({ env: {} })
+    const of = await wait(network.for('images'), 'service')
+    const foreign = await wait(network, 'foreign')
+    network.renew('all')
+    network.for('other purpose').renew('all')
+    for (const { socket } of [of, foreign]) {
+      expect(socket.readyState).toBe('open')
+      const closed = once(socket, 'close')
+      socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n')
+      await closed
+    }
+    expect([of.outcomes, foreign.outcomes]).toEqual([[], []])
+    network.for('images').renew('all')
+  })
+})
+
+it('requests fail that wait on a connection that was reused, and not those on new ones', async () => {
+  let answers = 1
+  const server = createHttpServer((_, response) => {
+    if (answers-- > 0) response.end('hello')
+  })
+  servers.push({
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://a.example:${(server.address() as AddressInfo).port}`
+  const network = createNetwork({ env: {} })
+  expect(await get(network, url, { lookup: here })).toBe('hello')
+  const ask = async () => {
+    const asked = once(server, 'request')
+    const answer = get(network, url, { lookup: here }).catch((cause) => cause.code)
+    await asked
+    return { answer }
+  }
+  const [reused, fresh] = [await ask(), await ask()]
+  network.renew('reused')
+  expect(await reused.answer).toBe('ECONNRESET')
+  network.renew('reused')
+  network.renew('all')
+  expect(await fresh.answer).toBe('ECONNRESET')
+})
+
 describe('without TLS', () => {
   it('a request is sent through the proxy, and to this machine never', async () => {
     const port = await serve()

@@ -1,7 +1,7 @@
 /** How this program reaches other machines: through a proxy or directly, and which authorities it trusts. */
 import type { Agent } from 'node:http'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
-import { createAgent } from './agent.ts'
+import { createAgent, type OpeningAgent } from './agent.ts'
 import { openContexts } from './contexts.ts'
 import { hostOf, portOf } from './host-of.ts'
 import { isLocal } from './no-proxy.ts'
@@ -51,6 +51,13 @@ export interface Network {
    * @throws (it rejects with) NetworkFailure; Error of the lookup or of the connection, with a code
    */
   connectTo(target: ConnectTarget): Promise<Socket>
+  /**
+   * Closes connections to services: requests on them fail. To be called when a service can be reached and a request has no answer: what was
+   * sent on a connection from before may be lost, and TCP sends it again only after half a minute.
+   *
+   * @param which all, with those that are being opened; or those that had waited for a request, which a change of the network breaks unnoticed
+   */
+  renew(which: 'all' | 'reused'): void
   /** The same network for connections that are counted for something, such as `images`. Without a purpose they are counted as `other`. */
   for(purpose: string): Network
   /** Bytes since the start, for each purpose: what TCP carries, with TLS. Connections to this machine are not counted. */
@@ -89,7 +96,7 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   const { clientCertificates = [] } = options
   const proxyFor = readProxySettings({ proxy, noProxy, env })
   const { authorities, contextFor } = openContexts({ caFile, clientCertificates })
-  const agents = new Map<string, Agent>()
+  const agents = new Map<string, OpeningAgent>()
   const notes = createNotes()
   const { tunnel, openerOf } = createOpeners({ proxyAuthFile, contextFor, notes })
   const usage = createUsageCount()
@@ -132,6 +139,10 @@ export function createNetwork(options: NetworkOptions = {}): Network {
         : await openTcp({ ...target, allowHalfOpen: true, signal })
       if (server || !isLocal(url)) usage.follow(purpose, socket)
       return socket
+    },
+    renew(which) {
+      for (const [key, agent] of agents)
+        if (key.startsWith(`${purpose} service `)) which === 'all' ? agent.destroy() : agent.destroyReused()
     },
     for: forPurpose,
     usage: usage.read,

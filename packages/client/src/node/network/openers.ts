@@ -29,8 +29,8 @@ interface Way {
   readonly follow: (socket: Socket) => void
 }
 
-/** Milliseconds until a direct connection must be open. */
-const connectTimeoutMs = 15_000
+/** Milliseconds until a direct connection must be open, and again until it is encrypted. */
+const connectTimeoutMs = 30_000
 
 interface Parts {
   readonly proxyAuthFile: string
@@ -67,10 +67,15 @@ export function createOpeners({ proxyAuthFile, contextFor, notes }: Parts): Open
 
   function openerOf({ server, isSecure, use, follow }: Way): Open {
     return async (target) => {
-      const { servername, lookup, rejectUnauthorized, timeoutMs = connectTimeoutMs } = target
+      const { servername, lookup, rejectUnauthorized, timeoutMs = connectTimeoutMs, signal } = target
       const to = { host: String(target.host), port: Number(target.port) }
-      const socket = await (server ? tunnel(server, target, use) : openTcp({ ...to, lookup, timeoutMs }))
+      const socket = await (server
+        ? tunnel(server, target, use)
+        : openTcp({ ...to, lookup, timeoutMs, signal }))
       follow(socket)
+      const giveUp = () => void socket.destroy(signal?.reason)
+      signal?.addEventListener('abort', giveUp, { once: true })
+      if (signal?.aborted) giveUp()
       if (!isSecure) return socket
       const opening = openOver(socket, async () =>
         openTls({

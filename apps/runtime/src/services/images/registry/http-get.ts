@@ -25,11 +25,17 @@ const maxInterim = 16
 export interface TransferLimits extends Pace {
   /** Milliseconds until the headers of an answer must be there. */
   readonly headersMs: number
+  /**
+   * Milliseconds until a direct connection must be open, and again until it is encrypted: the system sends the first packet again after 1, 3
+   * and 7 s, and then after 15 s, which is longer than the pause until the next attempt.
+   */
+  readonly connectMs?: number
 }
 
 /** 1 KiB/s: the slowest mobile networks are faster. The pull has a time limit as a whole, too. */
 const transferLimits: TransferLimits = {
   headersMs: 30_000,
+  connectMs: 8000,
   windowMs: 60_000,
   minBytes: 60 * 1024,
   totalMs: pullMs,
@@ -98,7 +104,9 @@ export async function openHttpGet(registry: string, options: HttpGetOptions): Pr
       const rejectUnauthorized = !insecure.has(at.host)
       // No host that a registry names gets the certificate of this device, even if the settings have one for it.
       const agent = outbound.agentFor(at, at.host === registry ? 'registry' : 'foreign')
-      const response = await send(at, { headers: sent, lookup, rejectUnauthorized, agent }, limits, form)
+      const timeoutMs = outbound.isProxied(at) ? undefined : limits.connectMs
+      const sending = { headers: sent, lookup, rejectUnauthorized, agent, timeoutMs }
+      const response = await send(at, sending, limits, form)
       const { statusCode = 0 } = response
       const { location } = response.headers
       if (statusCode < 300 || statusCode >= 400 || location === undefined || form !== undefined)
@@ -177,6 +185,7 @@ interface SendOptions {
   readonly lookup: LookupFunction
   readonly rejectUnauthorized: boolean
   readonly agent: Agent
+  readonly timeoutMs: number | undefined
 }
 
 function send(
@@ -265,6 +274,20 @@ const passingCodes: ReadonlySet<unknown> = new Set([
 /** Whether the same request may succeed after this error of a connection. */
 export const isPassing = (cause: unknown): boolean =>
   cause instanceof Error && passingCodes.has((cause as NodeJS.ErrnoException).code)
+
+/** Codes of a connection that was not opened, or had no answer. */
+const awayCodes: ReadonlySet<unknown> = new Set([
+  'EAI_AGAIN',
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+])
+
+/** Whether the host could not be reached at all. */
+export const isAway = (cause: unknown): boolean =>
+  cause instanceof Error && awayCodes.has((cause as NodeJS.ErrnoException).code)
 
 export const unavailable = (url: string, why: string, cause?: unknown, hint?: string): RpcError =>
   new RpcError('registry_unavailable', `${URL.parse(url)?.host ?? url.slice(0, 200)}: ${why}`, {

@@ -6,10 +6,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { directNetwork } from '../../../../../../tests/harness/direct-network.ts'
+import { createChance } from '../../../../../../tests/harness/seed.ts'
 import { openBlobs } from '../blobs.ts'
+import { type HttpGet, unavailable } from './http-get.ts'
 import { pullImage } from './registry.ts'
+import { delayOf, resumed } from './resumed.ts'
 
 const layer = Buffer.alloc(5_000_000, 'a layer with parts that differ, ')
 for (let at = 0; at < layer.length; at += 1000) layer.writeUInt32LE(at, at)
@@ -375,3 +378,56 @@ it.each([
     expect(readdirSync(join(folder, 'incoming'))).toEqual([])
   },
 )
+
+describe('a registry that is away', () => {
+  const url = 'https://registry.example/blob'
+  const refused = () =>
+    unavailable(url, 'refused', Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
+  const blob = { digest: 'sha256:a', size: 1 }
+
+  /** A pull of one byte; the registry is away until a time. @returns when the byte arrived, in milliseconds */
+  async function pullUntil(backAt: number, random: () => number): Promise<number> {
+    let now = 0
+    const waiting = {
+      wait: async (ms: number) => void (now += ms),
+      random,
+      now: () => now,
+    }
+    const get: HttpGet = async () => {
+      if (now < backAt) throw refused()
+      const body = (async function* () {
+        yield Buffer.from('x')
+      })()
+      return { origin: url, status: 200, headers: {}, body, discard: () => undefined }
+    }
+    for await (const _ of resumed(get, url, blob, () => undefined, waiting)) return now
+    return Number.NaN
+  }
+
+  it.each([5, 30, 300, 599])('for %i s is asked within four seconds after it is back', async (seconds) => {
+    const at = await pullUntil(seconds * 1000, () => 1)
+    expect(at - seconds * 1000).toBeLessThanOrEqual(4000)
+  })
+
+  it('for ten minutes is given up', async () => {
+    await expect(pullUntil(3_600_000, () => 1)).rejects.toMatchObject({ reason: 'registry_unavailable' })
+    await expect(pullUntil(604_000, () => 1)).rejects.toMatchObject({ reason: 'registry_unavailable' })
+  })
+
+  it('is not asked by 1,000 devices in one burst when it is back', async () => {
+    const perTenth = new Map<number, number>()
+    const chance = createChance()
+    for (let device = 0; device < 1000; device++) {
+      const tenth = Math.floor(((await pullUntil(60_000, chance)) - 60_000) / 100)
+      perTenth.set(tenth, (perTenth.get(tenth) ?? 0) + 1)
+    }
+    // Evenly over three seconds, it would be 33.
+    expect(Math.max(...perTenth.values())).toBeLessThan(75)
+    expect(Math.max(...perTenth.keys())).toBeLessThan(40)
+  })
+
+  it('and closes connections without an answer is asked less often: it is there', async () => {
+    const reset = unavailable(url, 'reset', Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
+    expect([delayOf(url, refused(), 10, 1), delayOf(url, reset, 10, 1)]).toEqual([4000, 60_000])
+  })
+})

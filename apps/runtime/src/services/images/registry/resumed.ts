@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError } from '@selvedge/protocol'
 import { lengthOf, pullMs } from '../limits.ts'
-import { type Answer, type HttpGet, isPassing, unavailable } from './http-get.ts'
+import { type Answer, type HttpGet, isAway, isPassing, unavailable } from './http-get.ts'
 import { UnexpectedStatus } from './status.ts'
 
 interface Blob {
@@ -27,11 +27,15 @@ export interface Waiting {
 const limits = {
   /** Requests in a row of which each one brings less than `progressBytes`: about ten minutes with their back-off. */
   failures: 15,
+  /** Milliseconds for which a registry may be away before the pull is given up. */
+  awayMs: 600_000,
   progressBytes: 64 * 1024,
   /** Answers that send the blob from its first byte again. */
   restarts: 5,
   firstDelayMs: 1000,
   maxDelayMs: 60_000,
+  /** Between two attempts to reach a registry that is away: each costs it nothing, and it is back within this time at most. */
+  maxAwayDelayMs: 4000,
   /** The longest `Retry-After` that is obeyed. */
   maxRetryAfterMs: 900_000,
 } as const
@@ -70,6 +74,7 @@ export async function* resumed(
   from = 0,
 ): AsyncGenerator<Uint8Array> {
   const state = { received: from, requests: 0, failures: 0, restarts: 0, hasRanges: true }
+  let awaySince: number | undefined
   for (;;) {
     const before = state.received
     try {
@@ -93,8 +98,12 @@ export async function* resumed(
       if (cause instanceof WrongRange || answerOf(cause)?.status === 416) state.hasRanges = false
       const progress = state.received - before
       state.failures = progress >= limits.progressBytes ? 1 : state.failures + 1
-      if (state.failures >= limits.failures || state.restarts >= limits.restarts)
-        throw givenUp(url, blob, state, cause)
+      awaySince = isOfAway(cause) ? (awaySince ?? waiting.now()) : undefined
+      const isTooLong =
+        awaySince === undefined
+          ? state.failures >= limits.failures
+          : waiting.now() - awaySince >= limits.awayMs
+      if (isTooLong || state.restarts >= limits.restarts) throw givenUp(url, blob, state, cause)
       const delayMs = delayOf(url, cause, state.failures, waiting.random())
       expectTime(url, delayMs)
       await waiting.wait(delayMs, cause)
@@ -167,6 +176,9 @@ const tooLong = ({ digest, size }: Blob): RpcError =>
 export const answerOf = (cause: unknown): UnexpectedStatus | undefined =>
   cause instanceof RpcError && cause.cause instanceof UnexpectedStatus ? cause.cause : undefined
 
+/** Whether an error means that the registry could not be reached. */
+const isOfAway = (cause: unknown): boolean => cause instanceof RpcError && isAway(cause.cause)
+
 /** Whether another request may succeed. Errors of a body are no RpcError. */
 function mayContinue(cause: unknown): boolean {
   if (!(cause instanceof RpcError)) return true
@@ -184,7 +196,8 @@ export function delayOf(url: string, cause: unknown, failures: number, random: n
       `it accepts no request before ${asked / 1000} s are over; deploy the image after that`,
       cause,
     )
-  const delay = Math.min(limits.firstDelayMs * 2 ** (failures - 1), limits.maxDelayMs)
+  const most = isOfAway(cause) ? limits.maxAwayDelayMs : limits.maxDelayMs
+  const delay = Math.min(limits.firstDelayMs * 2 ** (failures - 1), most)
   return asked + delay * (0.5 + random / 2)
 }
 
