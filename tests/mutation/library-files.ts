@@ -25,6 +25,11 @@ export const libraryGroups: readonly Group[] = [
   },
   beside('client-events', client, 'node/event-messages'),
   {
+    name: 'client-rpc',
+    sources: [`${client}/rpc.ts`],
+    tests: [`${client}/{client,rpc}.test.ts`],
+  },
+  {
     name: 'cli-services',
     sources: [
       `${cli}/context/{services,person,find-service,service-access}.ts`,
@@ -57,6 +62,7 @@ export const libraryGroups: readonly Group[] = [
     sources: [`${kit}/addresses/{address-set,addresses,special-purpose}.ts`],
     tests: [`${kit}/addresses/{address-set,addresses}.test.ts`],
   },
+  beside('log-lines', kit, 'log/pretty-line'),
   {
     name: 'kit-answers',
     sources: [`${kit}/http/{send-json,large-body}.ts`, `${kit}/http-app/text-body.ts`],
@@ -75,5 +81,6 @@ export const libraryGroups: readonly Group[] = [
     'addresses/local-address',
     'log/write-note',
   ),
+  beside('kit-turns', kit, 'http/one-a-turn', 'http/shed-calls'),
   beside('precision', 'packages/geo/src', 'precision'),
 ]
