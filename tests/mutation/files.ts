@@ -6,6 +6,8 @@
 import { globSync } from 'node:fs'
 import { root } from '../harness/processes.ts'
 import { beside, type Group } from './group.ts'
+import { libraryGroups } from './library-files.ts'
+import { runtimeGroups } from './runtime-files.ts'
 import { trustGroups } from './trust-files.ts'
 
 export type { Group } from './group.ts'
@@ -332,6 +334,8 @@ export const groups: readonly Group[] = [
     tests: ['apps/runtime/src/api/connection-tokens.test.ts'],
   },
   ...trustGroups,
+  ...runtimeGroups,
+  ...libraryGroups,
   beside('node-key', device, 'node/node-key'),
   { name: 'hmac', sources: [`${device}/hmac/*.ts`], tests: [`${device}/hmac/*.test.ts`] },
 ]

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: lines of sources are text here
-/** Of what the services share: lists of revoked tokens, and of addresses. */
+/** Of what the services share: lists of revoked tokens and of addresses, and the lock of a folder. */
 import { type Equivalent, of } from './equivalent.ts'
 
 const kit = 'packages/service-kit/src'
@@ -89,4 +89,9 @@ export const kitLists: readonly Equivalent[] = [
       readsAsZero,
     ],
   ),
+  ...of(`${kit}/store/folder-lock.ts`, [
+    'const database = new DatabaseSync(file, { timeout: 0 })',
+    '{ timeout: 0 } → {}',
+    'it is the default of Node, and stated because the lock depends on it',
+  ]),
 ]

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { UsageError } from '../failure.ts'
 import type { StoredLease } from '../login/leases.ts'
 import type { Login } from '../login/sign-ins.ts'
-import { accessTokenOf, exchange, readTokenFile } from './access-token.ts'
+import { accessTokenOf, accessTokenOptions, exchange, readTokenFile } from './access-token.ts'
 import { accountOf } from './account.ts'
 import type { Context } from './context.ts'
 
@@ -133,7 +133,7 @@ describe('the token of a command', () => {
     expect(await accountOf(make().context)).toEqual([identityUrl, 'developer'])
   })
 
-  it('needs a sign-in, and says how to get one', async () => {
+  it('needs a sign-in, and shows how to get one', async () => {
     await expect(accessTokenOf(make({ logins: [] }).context, {}, 'openid')).rejects.toMatchObject({
       message: 'an access token is needed',
       hint: expect.stringContaining('or set SELVEDGE_ACCESS_TOKEN.'),
@@ -158,10 +158,20 @@ describe('the token of a command', () => {
   })
 
   it('is not in an empty file, nor in one that is too long', () => {
-    expect(() => readTokenFile(file(' \n'))).toThrow('is empty, and should contain a token')
+    const path = file(' \n')
+    expect(() => readTokenFile(path)).toThrow(`${path} is empty, and should contain a token`)
     expect(readTokenFile(file('x'.repeat(65_536)))).toHaveLength(65_536)
     expect(() => readTokenFile(file('x'.repeat(65_537)))).toThrow('more than 65536 bytes')
   })
+})
+
+it('no secret is an argument: the options name files', () => {
+  expect(accessTokenOptions.map(({ flags }) => flags)).toEqual([
+    '--token-file <file>',
+    '--developer-token-file <file>',
+    '--client-id <id>',
+  ])
+  for (const { description } of accessTokenOptions) expect(description).toMatch(/token|exchange/)
 })
 
 describe('a lease', () => {
@@ -184,7 +194,7 @@ describe('a lease', () => {
     ])
   })
 
-  it('is not requested where the project has none, nor while the stored one is young', async () => {
+  it('is not requested where the project has no leases, nor while the stored one is young', async () => {
     const none = make()
     await accessTokenOf(none.context, {}, 'openid')
     expect(none.exchanged).toHaveLength(1)
@@ -225,7 +235,7 @@ describe('a lease', () => {
     expect(notes).toEqual([expect.stringMatching(/lease until 1970-01-01T02:30:00.000Z$/)])
   })
 
-  it('serves no one where the identity service refused, or where there is none', async () => {
+  it('serves no one where the identity service refused, or where no lease is stored', async () => {
     const key = await (await createProofKey()).export()
     const refusal = new OAuthFailure('invalid_grant', 'revoked', 400)
     const refused = make({ answer: refusal, lease: stored({ key }) })

@@ -1,4 +1,4 @@
-/** The container that a user names, whose path gets the token. */
+/** The container that a user names: its path gets the token. */
 import { RpcFailure } from '@selvedge/client'
 import { describe, expect, it } from 'vitest'
 import type { Context } from './context.ts'

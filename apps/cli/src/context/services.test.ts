@@ -40,7 +40,7 @@ it('what any other runtime names is to be confirmed, by its role and its host', 
     url: 'https://id.example',
     unconfirmed: {
       key: 'identity https://id.example',
-      shown: `The runtime at ${runtimeUrl} says that its identity service is id.example (https://id.example).`,
+      shown: expect.stringContaining('its identity service is id.example (https://id.example).'),
       hint: 'If that is right, name it: --identity-url https://id.example',
     },
   })
@@ -64,7 +64,7 @@ it('neither can an option nor the environment, and each is named in the refusal'
   await expect(find({ env })('identity')).rejects.toThrow('SELVEDGE_IDENTITY_URL')
 })
 
-it('a runtime without a service is an error that says how to name one', async () => {
+it('a runtime without a service is an error that shows how to name one', async () => {
   const none = { identity: {}, discovery: {} }
   const client = { getMe: async () => ({ network: none }) } as unknown as RuntimeClient
   const ask = createFindService({}, {}, { client, address: () => ({ url: runtimeUrl, isOwnSocket: true }) })

@@ -36,7 +36,7 @@ it.each([
   { issuedAt: 'x' },
   { expiresAt: 'x' },
   { key: 'x' },
-])('a file that states %j in its place is none', (wrong) => {
+])('a file that states %j in its place is no lease', (wrong) => {
   const leases = createLeases(folder)
   leases.write(lease())
   const path = join(folder, 'leases', files()[0]!)

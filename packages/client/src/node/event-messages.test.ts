@@ -16,7 +16,7 @@ describe('a message', () => {
     expect(read('data: 1', 'data: 2', '')).toEqual([{ name: '', data: 2 }])
   })
 
-  it('is none without data, and other lines are ignored', () => {
+  it('needs data, and other lines are ignored', () => {
     expect(read('', 'event: a', '', ': comment', 'id: 1', 'data:1', '')).toEqual([])
   })
 
@@ -35,7 +35,7 @@ describe('an event', () => {
       )
   })
 
-  it('of a topic that is not known is none', () => {
+  it('of a topic that is not known is ignored', () => {
     for (const name of ['later', 'toString', ''])
       expect(eventOf(name, { topic: name, data: 1 })).toBeUndefined()
   })

@@ -45,7 +45,7 @@ describe('a failure', () => {
   })
 
   it.each([new Error('secret'), new RpcError('internal_error', 'secret'), 'secret', undefined])(
-    'that is none is reported, and not shown: %o',
+    'that is no refusal is reported, and not shown: %o',
     (cause) => {
       const { failure, reported, answered } = make()
       const text = failure('x', cause, 'a', 'context')

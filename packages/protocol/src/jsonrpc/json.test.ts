@@ -51,7 +51,7 @@ it.each([
   '{"x":"\\\\","x":1}',
 ])('refuses a member that is there twice: %s', (text) => expect(problemOf(text)).toBe('syntax'))
 
-it('says what is wrong', () => {
+it('names what is wrong', () => {
   expect(() => parseJson('{"a":1,"a":2}')).toThrow('two members of the same name')
   expect(() => parseJson('\ufeff1')).toThrow('byte order mark')
   expect(() => parseJson('1e999')).toThrow('too large for a double')

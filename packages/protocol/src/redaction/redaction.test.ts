@@ -80,7 +80,7 @@ describe('the place of a secret', () => {
   ])('a field %s has one', (name) => expect(redactText(`${name}=x1`)).toBe(`${name}=<redacted>`))
 
   it.each(['error_code=5', 'tokens=3', 'token_type=x', 'link=up', 'apixkey=1', 'my-authorization-x: on'])(
-    '%s has none',
+    '%s has no secret',
     (text) => expect(redactText(text)).toBe(text),
   )
 })

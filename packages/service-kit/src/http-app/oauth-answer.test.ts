@@ -23,7 +23,7 @@ it('a refusal is shown as it is, with the time to come back where it has one', (
   expect(answerTo(later).answer).toMatchObject({ status: 503, headers: { 'Retry-After': '0' } })
 })
 
-it.each([400, 413, 499])('a request that is wrong with %i says why', (statusCode) => {
+it.each([400, 413, 499])('a request that is wrong with %i gets the reason', (statusCode) => {
   expect(answerTo(Object.assign(new Error('too large'), { statusCode }))).toEqual({
     answer: { status: statusCode, body: { error: 'invalid_request', error_description: 'too large' } },
     logged: [],

@@ -46,7 +46,7 @@ it('that is too large is refused at once, and only once', async () => {
   expect(bodies).toEqual([undefined])
 })
 
-it('that is large asks once whether there is room', async () => {
+it('that is large needs room, and is checked once', async () => {
   let asked = 0
   const { bodies, send, end } = read(10 * smallBody, () => ++asked > 0)
   await send('x'.repeat(smallBody))
@@ -57,7 +57,7 @@ it('that is large asks once whether there is room', async () => {
   expect(bodies).toEqual(['x'.repeat(2 * smallBody + 1)])
 })
 
-it('that is large is refused where there is no room, and read where no one asks', async () => {
+it('that is large is refused where there is no room, and read where nothing limits it', async () => {
   const refused = read(10 * smallBody, () => false)
   await refused.send('x'.repeat(smallBody), 'x')
   expect(refused.bodies).toEqual([undefined])

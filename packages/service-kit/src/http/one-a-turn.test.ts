@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { createOneATurn } from './one-a-turn.ts'
 
 const turn = () => new Promise(setImmediate)
@@ -17,7 +17,7 @@ it('runs work in its order, each in a turn of its own', async () => {
   expect(done).toEqual(['a', 'b', 'c', 'd'])
 })
 
-it('goes on after work that fails', async () => {
+it('continues after work that fails', async () => {
   const run = createOneATurn()
   const done: string[] = []
   run(() => {
@@ -27,4 +27,15 @@ it('goes on after work that fails', async () => {
   await turn()
   await turn()
   expect(done).toEqual(['b'])
+})
+
+it('needs no turn where nothing waits', async () => {
+  const immediate = vi.spyOn(globalThis, 'setImmediate')
+  const run = createOneATurn()
+  let done = 0
+  for (const _ of [1, 2]) run(() => done++)
+  await expect.poll(() => done).toBe(2)
+  const own = immediate.mock.calls.length
+  immediate.mockRestore()
+  expect(own).toBe(2)
 })

@@ -120,7 +120,7 @@ describe('a preflight', () => {
     expect(answer(call, { origin: own['Access-Control-Allow-Origin'] }, 'GET', asksNonce)).toEqual(none)
   })
 
-  it('is not what a call is, which gets the same headers and goes on', () => {
+  it('is not what a call is, which gets the same headers and is served', () => {
     const { isAnswered, status, set } = answer(call, { origin: allowed }, 'POST')
     expect([isAnswered, status, set['Access-Control-Allow-Origin']]).toEqual([false, undefined, allowed])
     const page = answer(call, { origin: 'null', pageNonce: nonce }, 'POST')

@@ -42,7 +42,7 @@ it('with its status, its reason, and the ID of the request', async () => {
   expect(client.readableFlowing).toBe(true)
 })
 
-it('without a time to come back where the status is none of an overload', async () => {
+it('without a time to come back where the status is not that of an overload', async () => {
   const client = new Client()
   refuse(client, 401)
   await new Promise(setImmediate)

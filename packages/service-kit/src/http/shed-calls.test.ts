@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Method } from '@selvedge/protocol'
 import { expect, it } from 'vitest'
+import { followWorkload } from '../work/workload.ts'
 import type { LoadShedder } from './load-shedder.ts'
 import { type ShedContext, shedCalls } from './shed-calls.ts'
 
@@ -70,4 +71,13 @@ it('a handler gets what the call has', () => {
   const context = { socket }
   ;(handlers as unknown as Handlers).usual!({ a: 1 }, 'caller', context)
   expect(seen).toEqual([{ a: 1 }, 'caller', context])
+})
+
+it('calls under way count as work of their method', async () => {
+  const workload = followWorkload()
+  const { handlers } = make(false, { usual: () => new Promise(() => undefined) })
+  const before = workload.counts()
+  ;(handlers as unknown as Handlers).usual!({}, undefined, { socket })
+  expect([before, workload.counts()]).toEqual([{ calls: 0 }, { calls: 1 }])
+  workload.stop()
 })

@@ -119,7 +119,7 @@ describe('a token', () => {
     expect(lists.revokedReason({ ...claims, jti: 'u' })).toBeUndefined()
   })
 
-  it('waits for a list for two seconds; the fetch goes on, and answers the next request', async () => {
+  it('waits for a list for two seconds; the fetch continues, and answers the next request', async () => {
     let send: (answer: { token: string; etag: string }) => void = () => undefined
     answer = () => new Promise((resolve) => void (send = resolve))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

@@ -42,7 +42,7 @@ const isRefused = (held: StoredList | undefined, more: Partial<RevocationsClaims
   applyList(held, claims(more), '"6"', at).outcome === 'refused'
 
 describe('a whole list', () => {
-  it('is stored as it is where there is none', () => {
+  it('is stored as it is where nothing is held', () => {
     const content = { revoked: ['a'], not_before: { b: 1 }, epochs: { c: 2 } }
     expect(accepted(undefined, content)).toEqual({
       outcome: 'accepted',
@@ -57,7 +57,7 @@ describe('a whole list', () => {
     expect(applied).toMatchObject({ list: { mark: '', epochs: {} } })
   })
 
-  it('takes nothing back: what it does not name stays for the life of a token, rounded up to an hour', () => {
+  it('makes nothing valid again: what it does not name stays for the life of a token, rounded up to an hour', () => {
     const held = list({ revoked: ['a', 'b'], not_before: { c: 10, d: 10 }, epochs: { e: 3, f: 3 } })
     const { list: next } = accepted(held, { revoked: ['b'], not_before: { d: 10 }, epochs: { f: 4 } })
     const until = Math.ceil((now + lifeSeconds) / 3600) * 3600
@@ -115,7 +115,7 @@ describe('a whole list', () => {
   })
 })
 
-describe('a list that goes back', () => {
+describe('a list that is reset', () => {
   it('is refused with a smaller number, unless it was signed later', () => {
     expect(isRefused(list(), { seq: 4, iat: now - 61 })).toBe(true)
     expect(isRefused(list(), { seq: 4, iat: now - 60 })).toBe(false)
@@ -130,7 +130,7 @@ describe('a list that goes back', () => {
     expect(isRefused(future, { seq: 4 }, untrusted)).toBe(true)
   })
 
-  it('that states its restart goes back with a larger number, too', () => {
+  it('that states its restart is one, also with a larger number', () => {
     expect(isRefused(list(), { seq: 9, restarted: true, iat: now - 61 })).toBe(true)
     const { list: next } = accepted(list(), { seq: 9, restarted: true })
     expect(restartedAt(next)).toBe(now)

@@ -146,7 +146,7 @@ function retain(retained: StoredList['retained'], dropped: Content, now: number)
   return [...retained.filter((each) => each !== same), merged]
 }
 
-/** All entries of both, each with its larger number: a list that goes back twice makes nothing valid that the first one revoked. */
+/** All entries of both, each with its larger number: a list that is reset twice makes nothing valid that the first one revoked. */
 const withLargest = (
   one: Readonly<Record<string, number>> = {},
   other: Readonly<Record<string, number>>,

@@ -49,7 +49,7 @@ it('a caller has so many connections at most, whatever others have', () => {
 })
 
 describe('large messages', () => {
-  it('are so many at most, unless room is made for the connection that asks', () => {
+  it('are so many at most, unless room is made for one more', () => {
     const asked: string[] = []
     let hasRoom = false
     const all = createLargeMessages<string>(1, (by) => {

@@ -30,7 +30,7 @@ it.each([
   [[{ ...held, clientId: 1 }]],
   [[{ ...held, path: 1 }]],
   [[{ ...held, until: '5' }]],
-])('%j is none', async (wrong) => {
+])('%j cannot be read', async (wrong) => {
   const store = await openDocument<unknown>(join(folder, 'held-paths'), {
     version: 1,
     initial: [],

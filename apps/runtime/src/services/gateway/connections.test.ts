@@ -44,7 +44,7 @@ async function open(): Promise<{ connection: Connection; far: Socket }> {
   return { connection, far: accepted.at(-1)! }
 }
 
-it('a connection that was kept is used again, and says so', async () => {
+it('an idle connection is used again, and is marked as such', async () => {
   const { connection } = await open()
   expect(connection.used).toBe(false)
   connections.keep(running, connection)
@@ -113,7 +113,7 @@ it('an idle one is closed with nothing to report', async () => {
   expect(reported).toEqual([])
 })
 
-it('one that closed before it was kept is not used again', async () => {
+it('one that closed before it became idle is not used again', async () => {
   const { connection } = await open()
   connection.socket.destroy()
   connections.keep(running, connection)

@@ -30,8 +30,8 @@ it.each([
   ['an event', ['data: a\n']],
   ['an event after another one', ['data: a\n\n', 'data: b']],
   ['an event with the line ends of a protocol', ['data: a\r\n\r']],
-  ['an event that ended before', ['data: a\n\nx']],
-])('gives none in the middle of %s', (_, parts) => expect(lastAfter(events, ...parts)).toBeUndefined())
+  ['an event after the end of another one', ['data: a\n\nx']],
+])('gives nothing in the middle of %s', (_, parts) => expect(lastAfter(events, ...parts)).toBeUndefined())
 
 it.each([
   [['Content-Type', 'TEXT/event-stream; charset=utf-8'], true],

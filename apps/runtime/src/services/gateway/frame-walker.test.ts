@@ -18,7 +18,7 @@ function bytesOf({ opcode = 1, isFinal = true, size, isMasked = false, lengthByt
   head[1] = (isMasked ? 0x80 : 0) | (extended === 0 ? size : extended === 2 ? 126 : 127)
   if (extended === 2) head.writeUInt16BE(size, 2)
   if (extended === 8) head.writeBigUInt64BE(BigInt(size), 2)
-  // A payload whose bytes would be heads, if they were read as such.
+  // Each byte of the payload would be a head, if it were read as such.
   return Buffer.concat([head, Buffer.alloc(isMasked ? 4 : 0, 0x81), Buffer.alloc(size, 0x81)])
 }
 

@@ -82,7 +82,7 @@ it('a service gets the rest of the path, the address of the client and the schem
   )
 })
 
-it('the token is forwarded only where the owner of the service says so', () => {
+it('the token is forwarded only where the owner of the service allows it', () => {
   const headers = { authorization: 'Bearer t' }
   expect(make({ headers }).passage.headers).not.toContain('Bearer t')
   expect(make({ headers, settings: { 'MCM.FORWARD_TOKEN': true } }).passage.headers).toContain('Bearer t')
@@ -139,7 +139,7 @@ it('is verified again by the same request', async () => {
   expect(ends).toEqual([cause])
 })
 
-it('an instance that takes too long is reported to its service', async () => {
+it('an instance that is too slow is reported to its service', async () => {
   const { passage, overran, running } = make()
   passage.onOverrun()
   await new Promise(setImmediate)

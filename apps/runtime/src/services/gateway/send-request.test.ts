@@ -83,7 +83,7 @@ it.each([8192, 8193])('a part of %i bytes is the same bytes', async (size) => {
   }
 })
 
-it('writes text as the bytes that it stands for, with no byte more', async () => {
+it('writes text as single bytes, with no byte more', async () => {
   for (const size of [1, 9000]) {
     const { request, instance } = start('chunked')
     const write = vi.spyOn(instance, 'write')
@@ -125,7 +125,7 @@ it('is read no faster than the instance reads it', async () => {
   expect(request.isPaused()).toBe(false)
 })
 
-it('a request goes on when what it waits for is gone, and leaves no listener', async () => {
+it('a request continues when what it waits for is gone, and leaves no listener', async () => {
   const request = new PassThrough()
   const instance = new Instance()
   pauseUntilDrained(request as unknown as IncomingMessage, instance)

@@ -30,7 +30,7 @@ it('an archive that is too large is refused by what was announced', () => {
   )
 })
 
-it('an archive that arrives too slowly is a limit, and says why', async () => {
+it('an archive that arrives too slowly is a limit, with the reason', async () => {
   expect(tooSlow('x')).toMatchObject({
     reason: 'limit_exceeded',
     message: 'the archive arrives too slowly: x',

@@ -1,0 +1,32 @@
+/** Groups of `files.ts`: what decides about requests, images and neighbours in the runtime. */
+import { beside, type Group } from './group.ts'
+
+const runtime = 'apps/runtime/src'
+const gateway = `${runtime}/services/gateway`
+const images = `${runtime}/services/images`
+
+export const runtimeGroups: readonly Group[] = [
+  beside(
+    'gateway-frames',
+    gateway,
+    ...['client-messages', 'closable-frames', 'event-end', 'frame-walker', 'unread-events'],
+  ),
+  beside('gateway-routes', gateway, 'routes', 'target', 'down-refusal'),
+  beside('gateway-passage', gateway, 'connections', 'passage', 'send-request'),
+  beside('gateway-proofs', gateway, 'proven-request', 'instance-limit', 'origin-wide'),
+  {
+    name: 'runtime-small-rules',
+    sources: [
+      `${runtime}/api/images-for-services.ts`,
+      `${runtime}/api/events/state-channel.ts`,
+      `${runtime}/services/deployments/{content-in-use,held-paths}.ts`,
+      `${images}/{limits,arriving}.ts`,
+    ],
+    tests: [
+      `${runtime}/api/images-for-services.test.ts`,
+      `${runtime}/api/events/state-channel.test.ts`,
+      `${runtime}/services/deployments/{content-in-use,held-paths}.test.ts`,
+      `${images}/limits.test.ts`,
+    ],
+  },
+]
