@@ -128,7 +128,6 @@ const conditions: readonly Condition[] = [
   },
   {
     name: 'packets need 1 s each way, and 30 % are lost',
-    atStart: true,
     async prepare({ network }) {
       cable = await network.lengthen(0, 0)
     },
