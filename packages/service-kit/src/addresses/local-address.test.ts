@@ -3,9 +3,9 @@ import { readLocalAddress } from './local-address.ts'
 
 it.each([
   ['/run/a.sock', { path: '/run/a.sock' }],
-  ['127.0.0.1:0', { address: '127.0.0.1', port: 0 }],
-  ['localhost:65535', { address: '127.0.0.1', port: 65_535 }],
-  ['[::1]:9090', { address: '::1', port: 9090 }],
+  ['127.0.0.1:0', { addresses: ['127.0.0.1'], port: 0 }],
+  ['localhost:65535', { addresses: ['127.0.0.1', '::1'], port: 65_535 }],
+  ['[::1]:9090', { addresses: ['::1'], port: 9090 }],
 ])('%s is on this machine', (text, expected) => expect(readLocalAddress(text)).toEqual(expected))
 
 it.each([
