@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { isCron } from '../mcm/cron.ts'
 import { containerRecord, historyEntry, logLine } from '../mcm/records.ts'
 import { runOutcome } from '../mcm/schedule.ts'
+import { settingSchemas } from '../mcm/settings/json-schema.ts'
 import { method, param } from './method.ts'
 import { edgeAccessToken } from './values.ts'
 
@@ -25,6 +26,10 @@ export const containerSpec = z.strictObject({
       const entries = Object.entries(env)
       const size = entries.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
       return entries.length <= maxEnv.members && size <= maxEnv.characters
+    })
+    .meta({
+      description: 'Settings of the runtime (`MCM.…`), and variables of the service under other names',
+      properties: settingSchemas(),
     })
     .default({}),
 })
