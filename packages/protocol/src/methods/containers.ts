@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { isCron } from '../mcm/cron.ts'
+import { portRecord } from '../mcm/ports.ts'
 import { containerRecord, historyEntry, logLine } from '../mcm/records.ts'
 import { runOutcome } from '../mcm/schedule.ts'
 import { settingSchemas } from '../mcm/settings/json-schema.ts'
@@ -170,9 +171,17 @@ const engineReport = z.object({
 
 export const getEngines = method({
   name: 'getEngines',
-  summary: 'Which engines can run images on this device, and which layers of isolation are active.',
+  summary:
+    'Which engines can run images on this device, which layers of isolation are active, and which ports lead to containers.',
   params: [],
-  result: z.object({ function: engineReport, oci: engineReport }),
+  result: z.object({
+    function: engineReport,
+    oci: engineReport,
+    ports: z
+      .array(portRecord)
+      .optional()
+      .describe('Ports of the device that lead to its containers (`MCM.PORTS`), by number'),
+  }),
   reasons: [],
   access: { caller: 'anyone' },
 })
