@@ -35,6 +35,7 @@ import { serviceKeys } from '../../apps/cli/src/compose/service/keys.ts'
 import { discoveryOptions } from '../../apps/discovery/src/config.ts'
 import { identityOptions } from '../../apps/identity/src/config.ts'
 import { runtimeOptions } from '../../apps/runtime/src/config.ts'
+import { defaultText } from '../../packages/protocol/src/mcm/settings/form.ts'
 import { metricsPage } from './metrics.ts'
 import { table } from './table.ts'
 
@@ -252,15 +253,18 @@ const eventsPage = [
 const containersPage = [
   note,
   '# Settings of containers',
-  'Members of the `env` of `deployContainer`. All values are strings. What they mean together: [services](../services.md).',
+  'Members of the `env` of `deployContainer`. All values are strings. `rpc.discover` describes them as a JSON schema. What they mean together: [services](../services.md).',
   table(
     ['Setting', 'Default', 'Expected', 'Meaning'],
-    Object.entries(containerSettings).map(([name, { default: fallback, expected, description }]) => [
-      `\`${name}\``,
-      fallback === undefined || (Array.isArray(fallback) && fallback.length === 0) ? '' : `\`"${fallback}"\``,
-      expected,
-      description,
-    ]),
+    Object.entries(containerSettings).map(([name, each]) => {
+      const fallback = defaultText(each)
+      return [
+        `\`${name}\``,
+        fallback === undefined ? '' : `\`"${fallback}"\``,
+        each.expected,
+        each.description,
+      ]
+    }),
   ),
   `Accepted for compatibility with other runtimes of this API family, without effect: ${ignoredSettings.map((name) => `\`${name}\``).join(', ')}.`,
 ].join('\n\n')

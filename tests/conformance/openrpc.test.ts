@@ -1,6 +1,14 @@
 import { createRequire } from 'node:module'
-import { catalogue, methods, openRpcDocument, type Reason } from '@selvedge/protocol'
+import {
+  catalogue,
+  containerSettings,
+  methods,
+  openRpcDocument,
+  type Reason,
+  readSettings,
+} from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
+import { settingSchemas } from '../../packages/protocol/src/mcm/settings/json-schema.ts'
 
 const require = createRequire(import.meta.url)
 const { default: Ajv } = require('ajv') as typeof import('ajv')
@@ -56,6 +64,37 @@ describe('the OpenRPC document', () => {
       'bearing',
     ])
     expect(updateGps.errors.map(({ data }) => data.reason)).toContain('wrong_account')
+  })
+
+  it('describes every setting of deployContainer, and allows variables under other names', () => {
+    const { methods: listed } = document as {
+      methods: { name: string; params: { name: string; schema: { properties: { env: object } } }[] }[]
+    }
+    const { params } = listed.find(({ name }) => name === 'deployContainer')!
+    const { env } = params.find(({ name }) => name === 'spec')!.schema.properties
+    expect(Object.keys((env as { properties: object }).properties)).toEqual(Object.keys(containerSettings))
+    expect(env).toMatchObject({
+      properties: {
+        'MCM.STOP_SEC': {
+          type: 'string',
+          description: expect.stringMatching(/Seconds for .* Expected: a decimal number from 1 to 300\.$/),
+          default: '10',
+        },
+        'MCM.ROOT': { enum: ['writable', 'read-only'], default: 'writable' },
+        'MCM.MANAGE': { enum: ['true', 'false'], default: 'false' },
+        'MCM.OUTBOUND': expect.not.objectContaining({ default: expect.anything() }),
+      },
+    })
+    const validate = new Ajv({ strict: false }).compile(env)
+    expect(validate({ 'MCM.STOP_SEC': '60', MY_NAME: 'x', 'MCM.RUNTIME': 'y' })).toBe(true)
+    expect(validate({ 'MCM.ROOT': 'none' })).toBe(false)
+    expect(validate({ MY_NAME: 1 })).toBe(false)
+  })
+
+  it('shows defaults and values of settings that the settings accept', () => {
+    for (const [name, each] of Object.entries(settingSchemas()))
+      for (const text of [...(each.enum ?? []), ...(each.default === undefined ? [] : [each.default])])
+        expect(() => readSettings({ [name]: text }), `${name}=${text}`).not.toThrow()
   })
 
   it('has the words that clients switch on, which never change within v1', () => {

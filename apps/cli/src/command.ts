@@ -28,6 +28,8 @@ export interface CommandDeclaration {
   readonly summary: string
   readonly args?: readonly ArgumentDeclaration[]
   readonly options?: readonly OptionDeclaration[]
+  /** Printed below the options in the help. */
+  readonly notes?: readonly string[]
   /** Gives what `--json` prints. */
   readonly run: (context: Context, input: Input) => Promise<unknown>
   /** The result for people; left out: its members, one a line. Every text in the result is on one line, without control sequences. */

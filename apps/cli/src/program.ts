@@ -53,7 +53,10 @@ function buildProgram(
   return program
 }
 
-function declare(made: Command, { summary, args = [], options = [] }: CommandDeclaration): Command {
+function declare(
+  made: Command,
+  { summary, args = [], options = [], notes = [] }: CommandDeclaration,
+): Command {
   made.description(summary)
   for (const { name, description, choices } of args) {
     const argument = new Argument(name, description)
@@ -63,6 +66,7 @@ function declare(made: Command, { summary, args = [], options = [] }: CommandDec
     if (required) made.requiredOption(flags, description)
     else made.option(flags, description)
   }
+  if (notes.length > 0) made.addHelpText('after', `\n${notes.join('\n')}`)
   return addGlobalOptions(made)
 }
 

@@ -12,12 +12,12 @@ const clockStates = ['trusted', 'held', 'unknown'] as const
 const only = (name: string): Readonly<Record<string, number>> => ({ [name]: 1 })
 
 /** Events of containers that no caller caused. */
-const containerEvents = ['restarted', 'failed', 'postponed'] as const
+const containerEvents = ['restarted', 'failed', 'postponed', 'killed'] as const
 
 export function createMeasures(metrics: Metrics | undefined): Measures {
   const events = metrics?.counter(
     'selvedge_container_events_total',
-    'Containers that were restarted, given up (failed), or could not be started for a reason of the device (postponed).',
+    'Containers that were restarted, given up (failed), could not be started for a reason of the device (postponed), or did not exit in their time after a stop (killed).',
     { event: containerEvents },
   )
   const stores = createStoreMeasures(metrics, ['state', 'deployments'])

@@ -53,4 +53,16 @@ it('docs/field.md has every package with its version and its call', () => {
   ).toEqual([])
   const withCall = /^\|\S+\|\d+\.\d+\.\d+\|[^|]+\|$/
   expect(rows.filter((each) => withCall.test(each))).toHaveLength(packageRows().length)
+  const [, all, run, refused] = /Of the (\d+) packages of this page, (\d+) run and (\d+) /
+    .exec(document)!
+    .map(Number)
+  const [, absent = ''] = document.split('### Packages that do not run')
+  const names = [...absent.split('\n\nPackages')[0]!.matchAll(/^\| ([^|]+?) +\| (?!Why)/gm)].flatMap(
+    ([, cell = '']) => (cell.startsWith('-') ? [] : cell.split(', ')),
+  )
+  expect([all, run, refused]).toEqual([
+    packageRows().length + names.length,
+    packageRows().length,
+    names.length,
+  ])
 })

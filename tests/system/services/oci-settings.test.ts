@@ -146,7 +146,19 @@ describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () =
     await services.runtime().stopContainer({ edgeAccessToken: services.token, id })
     const log = await logOf(id)
     expect(log.filter((each) => each.startsWith('got '))).toEqual(['got USR1'])
-    expect(log).toContain('it did not exit within 1 s of SIGUSR1, and was killed (MCM.STOP_SEC)')
+    const problem = 'it did not exit within 1 s of SIGUSR1, and was killed (MCM.STOP_SEC)'
+    expect(log).toContain(problem)
+    const happened = async () =>
+      (await services.runtime().getContainerHistory({ edgeAccessToken: services.token, id })).history
+    const kills = async () => (await happened()).filter(({ event }) => event === 'killed')
+    expect((await kills()).map(({ rule, by }) => [rule, by])).toEqual([
+      [expect.stringMatching(/in its time/), null],
+    ])
+    await services.runtime().startContainer({ edgeAccessToken: services.token, id })
+    await deploy('echo x', {}, { StopSignal: 'SIGINT' })
+    // The one before is stopped while its successor serves.
+    await expect.poll(async () => (await kills()).length).toBe(2)
+    for (const { detail } of await kills()) expect(detail).toContain(problem)
   })
 
   it('is ready as MCM.READY defines', async () => {

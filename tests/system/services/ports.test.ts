@@ -8,6 +8,7 @@ import { freePort } from '@selvedge/service-kit/testing'
 import { decode, encode } from 'dns-packet'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { cgiImage } from '../../harness/cgi-image.ts'
+import { cliEnvOf, runCli } from '../../harness/cli.ts'
 import { needs } from '../../harness/installed.ts'
 import { whereProgramsStart } from '../../harness/limits.ts'
 import { type Podman, podmanNeeds } from '../../harness/podman.ts'
@@ -44,6 +45,9 @@ describe('a port of an OCI container', needs(...podmanNeeds, 'busybox', 'setpriv
       expect(record.ports).toEqual([
         { port, protocol: 'tcp', target: 1883, reach: 'loopback', problem: null },
       ])
+      expect((await runCli(['doctor'], cliEnvOf(services.stack))).out).toContain(
+        `${port}/tcp to port 1883 of a container: open to programs of this device`,
+      )
       const at = ['-h', '127.0.0.1', '-p', String(port), '-t', 'room/temperature', '-q', '1']
       const round = (text: string): string => {
         execFileSync('mosquitto_pub', [...at, '-m', text, '-r'])

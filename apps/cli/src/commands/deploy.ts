@@ -6,6 +6,7 @@ import { pageUrlOf } from '../context/page-url.ts'
 import { UsageError } from '../failure.ts'
 import { spinning } from '../output/spinner.ts'
 import { type ComposeChoice, deployCompose, describeApp, isComposeName } from './app/deploy.ts'
+import { settingsHelp } from './container/settings-help.ts'
 import { readSpec } from './container/spec.ts'
 import { uploadFolder } from './image/upload.ts'
 
@@ -43,6 +44,7 @@ export const deploy = command({
     },
     ...accessTokenOptions,
   ],
+  notes: settingsHelp,
   run: async (context, { args: [folder = '.'], options }): Promise<Deployed | AppRecord> => {
     const token = () => accessTokenOf(context, options, 'openid edge:mcm')
     if (isComposeName(folder) && !isFolder(folder))

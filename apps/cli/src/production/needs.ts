@@ -1,5 +1,5 @@
 /** What a runtime needs: the checks of `selvedge doctor`. */
-import { describeNotice } from '@selvedge/protocol'
+import { describeNotice, type PortRecord, portName } from '@selvedge/protocol'
 import { checkService, type ServiceCheck } from '../context/check-service.ts'
 import type { Context } from '../context/context.ts'
 import { type Check, failed, passed } from './check.ts'
@@ -32,8 +32,23 @@ export async function checkNeeds(context: Context): Promise<readonly Check[]> {
     describeService('discovery', discovery),
     engine('functions', engines.function),
     engine('oci', engines.oci),
+    ...(engines.ports ?? []).map(describePort),
     ...me.notices.map((notice) => ({ name: 'notice', ok: false, detail: describeNotice(notice), hints: [] })),
   ]
+}
+
+/** A port of a container: who reaches it, or why it is closed. */
+function describePort(port: PortRecord): Check {
+  const { target, reach, problem } = port
+  const name = `${portName(port)} to port ${target} of a container`
+  if (problem !== null)
+    return failed('port', `${name}: closed, ${problem}`, '"selvedge container list" shows whose port it is.')
+  return passed(
+    'port',
+    reach === 'network'
+      ? `${name}: open to the network (services.publish)`
+      : `${name}: open to programs of this device; closed to the network, services.publish does not list it`,
+  )
 }
 
 type Remote = { readonly reachable: boolean | null; readonly lastError?: string | undefined }

@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { RpcError } from '@selvedge/protocol'
+import { type Methods, type ResultOf, RpcError } from '@selvedge/protocol'
 import type { Listener } from '@selvedge/service-kit/http'
 import { maxConnectionsOf, requestIdOf } from '@selvedge/service-kit/http'
 import { errorIdOf } from '@selvedge/service-kit/log'
@@ -65,7 +65,7 @@ export interface Services {
   readonly listener: Required<Omit<Listener, 'tunnel'>>
   /** Sets the local API, as services reach it. To be called before `start`. */
   answerServices(openApi: OpenServiceApi): void
-  describeEngines(): Promise<Record<EngineKind, EngineReport>>
+  describeEngines(): Promise<ResultOf<Methods['getEngines']>>
   /** A sentence for each engine that does not work although a deployed service needs it. */
   unavailableEngines(): Promise<string[]>
   /** Removes all that belongs to an account, which `leave` takes from the runtime. Resolves with what `leave` gives. */
@@ -144,7 +144,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     documents,
     listener: { request: gateway.handle, upgrade: gateway.handleUpgrade },
     answerServices,
-    describeEngines: () => describeEngines(engines),
+    describeEngines: async () => ({ ...(await describeEngines(engines)), ports: ports.all() }),
     unavailableEngines: () => unavailableEngines(store, engines),
     wipe: createWipe({ images, containers, schedules, apps }),
     start: () => start({ images, containers, schedules, apps }, ports, leftSecrets),

@@ -73,7 +73,7 @@ export type LogLine = z.infer<typeof logLine>
 
 export const historyEntry = z.object({
   time: isoTime,
-  event: z.string().describe('What happened, such as `deployed`, `restarted`, `rolled back`'),
+  event: z.string().describe('What happened, such as `deployed`, `restarted`, `rolled back`, `killed`'),
   rule: z.string().describe('The rule that caused it'),
   by: z
     .object({ accountId: z.string(), clientId: z.string() })

@@ -1,7 +1,9 @@
 import * as z from 'zod'
 import { isCron } from '../mcm/cron.ts'
+import { portRecord } from '../mcm/ports.ts'
 import { containerRecord, historyEntry, logLine } from '../mcm/records.ts'
 import { runOutcome } from '../mcm/schedule.ts'
+import { settingSchemas } from '../mcm/settings/json-schema.ts'
 import { method, param } from './method.ts'
 import { edgeAccessToken } from './values.ts'
 
@@ -25,6 +27,10 @@ export const containerSpec = z.strictObject({
       const entries = Object.entries(env)
       const size = entries.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
       return entries.length <= maxEnv.members && size <= maxEnv.characters
+    })
+    .meta({
+      description: 'Settings of the runtime (`MCM.…`), and variables of the service under other names',
+      properties: settingSchemas(),
     })
     .default({}),
 })
@@ -165,9 +171,17 @@ const engineReport = z.object({
 
 export const getEngines = method({
   name: 'getEngines',
-  summary: 'Which engines can run images on this device, and which layers of isolation are active.',
+  summary:
+    'Which engines can run images on this device, which layers of isolation are active, and which ports lead to containers.',
   params: [],
-  result: z.object({ function: engineReport, oci: engineReport }),
+  result: z.object({
+    function: engineReport,
+    oci: engineReport,
+    ports: z
+      .array(portRecord)
+      .optional()
+      .describe('Ports of the device that lead to its containers (`MCM.PORTS`), by number'),
+  }),
   reasons: [],
   access: { caller: 'anyone' },
 })

@@ -24,6 +24,8 @@ const extending = new Set<PropertyKey>([
   'int',
   'lt',
   'max',
+  // Called with data only: without it, `meta` reads.
+  'meta',
   'min',
   'nullable',
   'nullish',

@@ -11,6 +11,7 @@ import {
   sourceInPlace,
 } from './absent.ts'
 import type { BuildLimits } from './limits.ts'
+import { isNativePackage } from './native-package.ts'
 import { collectNodeModules, type NodeModules, nodeModuleInScript, requireOfNode } from './node-modules.ts'
 import { createNodeVariants, type NodeVariants, readChosenPackages } from './node-variants.ts'
 import { createPolicy, native } from './policy.ts'
@@ -145,7 +146,10 @@ function collectModules(own: string, limits: SourceLimits, variants: NodeVariant
       }
       if (isEmpty(found.id)) return found
       const to = packageOfFile(found.id)
-      if (from === undefined && to !== undefined) direct.add(to)
+      if (from === undefined && to !== undefined && !direct.has(to)) {
+        if (isNativePackage(fileOf(found.id), to)) return refuse(native(to), specifier, importer)
+        direct.add(to)
+      }
       const whyFile = policy.refuseFile(fileOf(found.id), specifier)
       return whyFile === undefined ? found : refuse(whyFile, specifier, importer)
     },

@@ -2,6 +2,7 @@ import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { ofClient } from '../../context/service-access.ts'
 import { spinning } from '../../output/spinner.ts'
+import { settingsHelp } from './settings-help.ts'
 import { readSpec } from './spec.ts'
 
 export const containerDeploy = command({
@@ -18,6 +19,7 @@ export const containerDeploy = command({
     { flags: '--payload <file>', description: 'JSON file with { "name", "image", "env" }' },
     ...accessTokenOptions,
   ],
+  notes: settingsHelp,
   run: async (context, { options }) => {
     const spec = readSpec(options)
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')

@@ -116,6 +116,16 @@ it('a container that was removed meanwhile does not come back with a change of i
   expect(history.of('one')).toMatchObject([{ event: 'deployed' }])
 })
 
+it('what happens to a container after it was removed is there, unless its history was removed too', async () => {
+  const killed = { event: 'killed', rule: 'test', detail: 'it did not exit' }
+  await store.update((value) => ({ ...value, containers: {} }))
+  history.report('one', killed, [])
+  expect(history.of('one')).toMatchObject([{ event: 'deployed' }, { event: 'killed' }])
+  await store.update((value) => ({ ...value, history: {} }))
+  history.report('one', killed, [])
+  expect(history.of('one')).toBeUndefined()
+})
+
 it('a container that failed on a full disk has failed, and is stored as failed once there is room', async () => {
   disk.fail('write')
   history.report('one', failure, [])

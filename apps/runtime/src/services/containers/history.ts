@@ -209,7 +209,8 @@ export function createHistory(parts: {
       parts.onEvent(event)
       const apply = (value: Deployments): Deployments => {
         const container = value.containers[key]
-        if (!container) return value
+        // One that was removed may still have to be killed. Of a removed account there is no history.
+        if (!container) return value.history[key] ? withHistory(value, key, happened) : value
         const restarts = container.restarts + (restart ? 1 : 0)
         const next = { ...container, restarts, failed: failed ? reason : container.failed }
         return withHistory({ ...value, containers: { ...value.containers, [key]: next } }, key, happened)

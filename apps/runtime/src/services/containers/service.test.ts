@@ -267,6 +267,24 @@ it('reports that the runtime stopped an instance with a failing health path', as
   await expect.poll(service.lastEnd).toBe('unhealthy')
 })
 
+it('reports that an instance was killed, which did not exit in its time after a stop or a redeployment', async () => {
+  const why = 'it did not exit within 1 s, and was killed'
+  const slow = () => {
+    const { promise: ended, resolve: end } = Promise.withResolvers<Ending>()
+    return instance({ ended, stop: async () => end({ reason: 'exited', why, isForced: true }) })
+  }
+  const all = [slow(), ending().instance, slow()]
+  const { service, happenings } = serviceOn(async () => all.shift()!)
+  for (let left = 3; left > 0; left--) await service.switchTo(await service.prepare(plan()))
+  await service.stop()
+  await expect
+    .poll(() => happenings.map(({ event, detail }) => [event, detail]))
+    .toEqual([
+      ['killed', why],
+      ['killed', why],
+    ])
+})
+
 describe('a version that may not run beside another one', () => {
   /** A service with instances that note when they start and stop; the image of revision 3 does not start. */
   function lonely() {

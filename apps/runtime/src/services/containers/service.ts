@@ -68,7 +68,9 @@ export interface Service {
 
 export function createService(first: Plan, parts: ServiceParts): Service {
   const { now, ready } = parts
-  const serving = createServing(now, graceSeconds, parts.onServing)
+  const serving = createServing(now, graceSeconds, parts.onServing, ({ why }) =>
+    parts.report({ event: 'killed', rule: 'a program that is stopped has to exit in its time', detail: why }),
+  )
   const { current, handingOver } = serving
   const monitor = createHealthMonitor(now, current, (running) =>
     endInstance(running, graceSeconds, 'unhealthy'),

@@ -45,8 +45,14 @@ export interface Serving {
 /**
  * @param drainSeconds for an instance that was replaced to answer its requests
  * @param onChange called when another instance serves, or no instance
+ * @param onForced called with how an instance exited that was to stop, did not in its time, and was killed
  */
-export function createServing(now: () => number, drainSeconds: number, onChange: () => void): Serving {
+export function createServing(
+  now: () => number,
+  drainSeconds: number,
+  onChange: () => void,
+  onForced: (ending: Ending) => void,
+): Serving {
   let current: Running | undefined
   let handingOver: Promise<void> | undefined
   let isolation: readonly string[] = []
@@ -73,7 +79,7 @@ export function createServing(now: () => number, drainSeconds: number, onChange:
     isolation = running.instance.isolation
     onChange()
     const forget = (ending: Ending) => {
-      if (current !== running) return
+      if (current !== running) return ending.isForced && onForced(ending)
       current = undefined
       onChange()
       onEnded(running, ending)

@@ -110,6 +110,8 @@ export interface Ending {
   readonly why: string
   /** Exit code of its program; absent if it is unknown, or if the program was stopped. */
   readonly exitCode?: number
+  /** Present if it did not exit in the time that it had after it was asked to, and was killed. */
+  readonly isForced?: true
 }
 
 export interface Instance {

@@ -198,6 +198,26 @@ describe('a port of a container', () => {
     ])
   })
 
+  it('is listed with those of all containers, with who reaches it, and why it is closed', async () => {
+    ports.close()
+    const free = [...numbers, await freePort()].toSorted((one, other) => one - other)
+    const [first = 0, second = 0, third = 0] = free
+    ports = create([`${first}/tcp service=app-a`])
+    routes = [
+      route(stored('c', `${third}/udp`, { failed: 'it ended' }), 1),
+      route(stored('b', `${second}:7`, { wanted: 'stopped' }), 1),
+      route(stored('a', `${first}`), await listen('a')),
+      route(stored('d', ''), 1),
+    ]
+    ports.refresh()
+    await expect.poll(() => ask(first)).toBe('a')
+    expect(ports.all()).toEqual([
+      { port: first, protocol: 'tcp', target: first, reach: 'network', problem: null },
+      { port: second, protocol: 'tcp', target: 7, reach: 'loopback', problem: 'the container is stopped' },
+      { port: third, protocol: 'udp', target: third, reach: 'loopback', problem: 'the container has failed' },
+    ])
+  })
+
   it('is nothing that a container without the setting has', () => {
     expect(ports.records(stored('a', ''))).toBeUndefined()
   })

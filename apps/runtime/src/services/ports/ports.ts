@@ -26,6 +26,8 @@ export type PortsParts = PortRules & HeldPortsParts
 export interface Ports extends PortKeeper {
   /** Sets the containers: without this call no port is open. */
   follow(containers: Pick<Containers, 'routes'>): void
+  /** The ports of all containers of the account, by number. */
+  all(): PortRecord[]
   /** To be called when containers came, changed or went. */
   refresh(): void
   close(): void
@@ -112,6 +114,11 @@ export function createPorts(parts: PortsParts): Ports {
     },
     refresh,
     records: (container) => recordsOf(container, parts, held),
+    all: () =>
+      containers
+        .routes()
+        .flatMap(({ container }) => recordsOf(container, parts, held) ?? [])
+        .toSorted((one, other) => one.port - other.port),
     close() {
       clearTimeout(retrying)
       held.close()
@@ -124,6 +131,12 @@ const notOpened = (mapping: PortMapping, problem: string | null): RpcError =>
     hint: anotherPort(mapping),
   })
 
+/** Why a port is closed that another program of the device does not have. */
+function closedBecause({ wanted, failed }: StoredContainer): string {
+  if (wanted !== 'running') return 'the container is stopped'
+  return failed === null ? 'it is not open yet' : 'the container has failed'
+}
+
 function recordsOf(
   container: StoredContainer,
   rules: PortRules,
@@ -131,7 +144,7 @@ function recordsOf(
 ): PortRecord[] | undefined {
   const ports = portsOf(container)
   if (ports.length === 0) return undefined
-  const closed = container.wanted === 'running' ? 'it is not open yet' : 'the container is stopped'
+  const closed = closedBecause(container)
   return ports.map((mapping) => {
     const one = held.get(portName(mapping))
     const problem = one?.id === idOf(container) ? one.problem : closed

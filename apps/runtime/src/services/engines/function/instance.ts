@@ -98,6 +98,7 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
   const fail = (cause: RpcError) => started.reject(cause)
   let program: Program | undefined
   let isListening = false
+  let isForced = false
   let hasScheduled = false
 
   const line = await openControlLine(folder.control, settings['MCM.STORAGE_MB'] * megabyte, {
@@ -129,7 +130,7 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
     else if (isListening || isOfFunction) fail(new RpcError('container_failed', why))
     else fail(startFailure(new Error(why)))
     await undo.run()
-    return { why, reason }
+    return { why, reason, ...(isForced && { isForced }) }
   })
   const seconds = settings['MCM.HEALTH_SEC']
   const late = safely('function.late', () =>
@@ -155,7 +156,10 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
     ...(hasScheduled && { runScheduled: line.run }),
     async stop(graceSeconds) {
       line.send({ stop: true }).catch(() => undefined)
-      const byForce = safely('function.stop', () => kill('it was stopped by force'))
+      const byForce = safely('function.stop', () => {
+        isForced = true
+        kill(`it did not exit within ${Math.ceil(graceSeconds)} s, and was killed`)
+      })
       const impatient = setTimeout(byForce, graceSeconds * 1000)
       await gone
       clearTimeout(impatient)

@@ -132,13 +132,13 @@ const megabytes = (bytes: number): number => Math.ceil(bytes / 1024 / 1024)
 const fullDisk = ({ settings }: Plan, bytes: number): string =>
   `it has ${megabytes(bytes)} MiB in its root file system and the volumes of its image; the limit is ${settings['MCM.ROOT_MB']} MiB (MCM.ROOT_MB)`
 
-/** How a container exited, and whether by SIGKILL. */
+/** How a container exited, and whether by SIGKILL, of the runtime or of another program. */
 type ContainerEnding = Ending & { readonly isKilled?: boolean }
 
 const exited = (why: string): ContainerEnding => ({ reason: 'exited', why })
 const killed = (signal: string, seconds: number): ContainerEnding => ({
   ...exited(`it did not exit within ${seconds} s of ${signal}, and was killed (MCM.STOP_SEC)`),
-  isKilled: true,
+  isForced: true,
 })
 
 /** Milliseconds for the engine to say how a container that was stopped exited. */
