@@ -50,8 +50,8 @@ export const trustGroups: readonly Group[] = [
   ),
   {
     name: 'edge-tokens',
-    sources: [`${device}/cloud/{edge-token-request,stated-services}.ts`],
-    tests: [`${device}/cloud/edge-token-request.test.ts`],
+    sources: [`${device}/cloud/{edge-token-request,stated-services,time-floor}.ts`],
+    tests: [`${device}/cloud/{edge-token-request,time-floor}.test.ts`],
   },
   beside('runtime-tokens', 'apps/runtime/src/api', 'token-endpoint', 'rest/nodes-routes'),
   beside('clocks', `${kit}/clock`, 'clock', 'believed-time'),

@@ -9,6 +9,7 @@ import { type RuntimeConfig, socketOf } from './config.ts'
 import { confirmationFolder, confirmRelease, isReplaced } from './confirm-release.ts'
 import { openDevice } from './device/device.ts'
 import { raiseDocumentNotices } from './device/node/document-notices.ts'
+import { showStalled } from './device/node/stalled-notice.ts'
 import { openLocation } from './location/location.ts'
 import { createMeasures, measureRuntime } from './measure.ts'
 import { openServices } from './services/services.ts'
@@ -48,10 +49,7 @@ export async function startRuntime(
   const order = methods.updateGps.params.map((each) => each.name)
   const location = await openLocation(config, device, order)
   const services = await openServices(config, device)
-  readiness.onStalled((names) => {
-    if (names.length > 0) device.notices.raise('requests_stalled', { stalled: names })
-    else device.notices.clear('requests_stalled')
-  })
+  showStalled(readiness, device.notices)
   raiseDocumentNotices(device.notices, { ...device.documents, ...services.documents })
   const api = await openApi({ config, methods, device, location, services, metrics, readiness })
   if (metrics) measureRuntime(metrics, device, location, services)

@@ -58,7 +58,13 @@ export {
   withParamOrder,
 } from './methods/method.ts'
 export { type NodeOptions, nodeOptions, nodesResult, type TrackOptions } from './methods/nodes.ts'
-export { describeNotice, type Notice, type NoticeReason, noticeReasons } from './methods/notices.ts'
+export {
+  describeNotice,
+  type Notice,
+  type NoticeReason,
+  noticeNames,
+  noticeReasons,
+} from './methods/notices.ts'
 export { maxSecretBytes, type SecretRecord } from './methods/secrets.ts'
 export { nodeIdPattern } from './methods/values.ts'
 export { commonReasons, openRpcDocument, reasonsOf } from './openrpc.ts'

@@ -37,7 +37,14 @@ async function proofOf(
   } as unknown as IdentityClient
   const request = createEdgeTokenRequest({
     key: { signing: { privateKey, jwk } } as never,
-    ...{ nodeId: 'n', issuer: {} as never, state: {} as never, client, log: createMemoryLog() },
+    ...{
+      nodeId: 'n',
+      issuer: {} as never,
+      state: {} as never,
+      learned: {} as never,
+      client,
+      log: createMemoryLog(),
+    },
     url: 'https://identity.example',
     clock: { ...createFakeClock(), monotonic: () => 0 } as never,
     link: { succeeded: () => undefined } as never,
@@ -115,8 +122,9 @@ describe('an answer', () => {
     const request = createEdgeTokenRequest({
       ...{ key: { signing: { privateKey, jwk } } as never, nodeId, url: identity, log: seen.log },
       issuer: { issuer: identity, findKey: (kid) => (kid === 'k' ? issuerKey.publicKey : undefined) },
-      state: {
-        updateLazily: (update: (value: object) => object) => void seen.states.push(update({ name: 'n' })),
+      state: { value: { timeFloor: 0 } } as never,
+      learned: {
+        learn: (_: string, change: (value: object) => object) => void seen.states.push(change({ name: 'n' })),
       } as never,
       client: { edgeToken: answer } as never,
       clock: {
@@ -193,7 +201,7 @@ it('a failed request is not a sign of the service, and leaves what is to be repo
   const happened: string[] = []
   const request = createEdgeTokenRequest({
     ...{ key: { signing: { privateKey: key, jwk } } as never, nodeId: 'n', url: 'https://identity.example' },
-    ...{ issuer: {} as never, state: {} as never, log: createMemoryLog() },
+    ...{ issuer: {} as never, state: {} as never, learned: {} as never, log: createMemoryLog() },
     client: { edgeToken: () => Promise.reject(new Error('refused')) } as never,
     clock: { ...createFakeClock(), monotonic: () => 0 } as never,
     link: { succeeded: () => void happened.push('succeeded') } as never,

@@ -4,13 +4,15 @@ import type { IdentityClient } from '@selvedge/client'
 import { type EdgeTokenResponse, identityPaths } from '@selvedge/protocol'
 import type { DeviceVitals, NodeStatement } from '@selvedge/protocol/tokens'
 import type { Log } from '@selvedge/service-kit/log'
+import type { Learned } from '@selvedge/service-kit/store'
 import { createProof, type Issuer, verifySignedTime } from '@selvedge/service-kit/tokens'
 import type { Leases } from '../leases/leases.ts'
 import type { NodeKey } from '../node/node-key.ts'
-import type { StateStore } from '../state.ts'
+import type { RuntimeState, StateStore } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
 import { requestLimitMs } from '../time-limits.ts'
 import type { Link } from './link.ts'
+import { createTimeFloor } from './time-floor.ts'
 
 /** Bytes of a proof of at most 8192 characters for what the node states and the URL of the request: the rest has a fixed length. */
 const proofRoomBytes = 5500
@@ -23,6 +25,7 @@ export interface EdgeTokenRequestParts {
   readonly url: string
   readonly client: IdentityClient
   readonly state: StateStore
+  readonly learned: Learned<RuntimeState>
   readonly clock: DeviceClock
   readonly link: Link
   readonly log: Log
@@ -36,7 +39,8 @@ export interface EdgeTokenRequestParts {
 export type RequestEdgeToken = (statement: NodeStatement) => Promise<EdgeTokenResponse>
 
 export function createEdgeTokenRequest(parts: EdgeTokenRequestParts): RequestEdgeToken {
-  const { key, url, client, state, clock, link, log } = parts
+  const { key, url, client, state, learned, clock, link, log } = parts
+  const storeTime = createTimeFloor(state, learned, clock)
 
   /** Accepts a time only if the identity service signed it for the nonce of this request: any other may be forged or replayed. */
   async function learnTime(
@@ -46,7 +50,7 @@ export function createEdgeTokenRequest(parts: EdgeTokenRequestParts): RequestEdg
   ): Promise<void> {
     try {
       clock.learn(await verifySignedTime(token, parts.issuer, { nonce, nodeId: parts.nodeId }), at)
-      state.updateLazily((value) => ({ ...value, timeFloor: clock.now() }))
+      storeTime()
     } catch (cause) {
       log.warn('the time of the identity service is not believed', { cause })
     }

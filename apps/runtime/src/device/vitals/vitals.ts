@@ -55,7 +55,10 @@ export function createVitals({ folder, isEnabled, clock, notices, presence }: Vi
       clock: clock.state(),
       revocationsAgeSeconds: ageSeconds(clock, revocations?.().checkedAt),
       ...(engines && { engines }),
-      notices: notices.list().slice(-8),
+      notices: notices
+        .list()
+        .slice(-8)
+        .map(({ reason, errorId, time }) => ({ reason, errorId, time })),
       services: presence.unsteady().slice(0, 20),
     }
     return fitVitals(vitals, Math.min(roomBytes, maxVitalsCharacters))
