@@ -29,12 +29,16 @@ const memoryMinors = [1, 2, 4, 11]
 
 interface GivenDevice {
   readonly target: string
+  /** `r`, `w` or `rw`. */
+  readonly access: string
   readonly held: HeldPath
 }
 
 interface GivenMount {
   readonly target: string
   readonly isWritable: boolean
+  /** Whether programs in it can be started. */
+  readonly isExecutable: boolean
   readonly held: HeldPath
 }
 
@@ -88,22 +92,23 @@ export function holdGiven({ settings, traits, users, own, cdiFolders }: GivenPar
     if (problem !== undefined) throw new RpcError('container_failed', `${setting} has ${path}: ${problem}`)
     return opened
   }
-  const mountOf = (setting: string, { source, target, isWritable }: UsedMount): GivenMount => ({
-    target,
-    isWritable,
-    held: hold(setting, source, (opened) => whyNoMount(opened, target, own)),
+  const mountOf = (setting: string, mount: UsedMount, isExecutable = true): GivenMount => ({
+    ...{ target: mount.target, isWritable: mount.isWritable, isExecutable },
+    held: hold(setting, mount.source, (opened) => whyNoMount(opened, mount.target, own)),
   })
   try {
     const wanted = usedDevices(devices).map((each) => deviceOf(each, cdiFolders))
     expectOnce(wanted, usedMounts(mounts))
     return {
       devices: wanted.flatMap(({ nodes }) =>
-        nodes.map(({ source, target }) => {
-          return { target, held: hold('MCM.DEVICES', source, (opened) => whyNoDevice(opened, users)) }
+        nodes.map(({ source, target, access }) => {
+          return { target, access, held: hold('MCM.DEVICES', source, (opened) => whyNoDevice(opened, users)) }
         }),
       ),
       mounts: [
-        ...wanted.flatMap((each) => each.mounts.map((mount) => mountOf('MCM.DEVICES', mount))),
+        ...wanted.flatMap((each) =>
+          each.mounts.map((mount) => mountOf('MCM.DEVICES', mount, mount.isExecutable)),
+        ),
         ...usedMounts(mounts).map((mount) => mountOf('MCM.MOUNTS', mount)),
       ],
       env: Object.assign({}, ...wanted.map(({ env }) => env)),
@@ -147,8 +152,10 @@ function whatIsThere(path: string): string {
 
 /** What an entry of `MCM.DEVICES` gives. */
 interface WantedDevice extends Omit<CdiDevice, 'nodes'> {
-  readonly nodes: readonly UsedDevice[]
+  readonly nodes: readonly (UsedDevice & Pick<GivenDevice, 'access'>)[]
 }
+
+const fullAccess = 'rw'
 
 /** Nodes and mounts of one container at most: each is open until it starts. */
 const maxParts = 256
@@ -171,10 +178,11 @@ function expectOnce(wanted: readonly WantedDevice[], mounts: readonly UsedMount[
 
 function deviceOf(device: UsedDevice, cdiFolders: readonly string[]): WantedDevice {
   const { source } = device
-  if (!isCdiName(source)) return { nodes: nodesOf(device), mounts: [], env: {} }
+  if (!isCdiName(source))
+    return { nodes: nodesOf(device).map((each) => ({ ...each, access: fullAccess })), mounts: [], env: {} }
   try {
     const { nodes, ...others } = findCdiDevice(source, cdiFolders)
-    return { ...others, nodes: nodes.map((path) => ({ source: path, target: path })) }
+    return { ...others, nodes: nodes.map(({ path, access }) => ({ source: path, target: path, access })) }
   } catch (cause) {
     if (!(cause instanceof CdiRefused)) throw cause
     const detail = `MCM.DEVICES has ${source}: ${cause.message}`
@@ -242,16 +250,17 @@ function whyNoMount(held: HeldPath, target: string, own: readonly string[]): str
 
 /** For the engine. */
 export const deviceSpecs = ({ devices }: Given): object[] =>
-  devices.map(({ target, held }) => ({
+  devices.map(({ target, access, held }) => ({
     PathOnHost: held.path,
     PathInContainer: target,
-    CgroupPermissions: 'rw',
+    CgroupPermissions: access,
   }))
 
 /** For the engine: folders without devices and set-user-ID programs in them. */
 export const mountSpecs = ({ mounts }: Given): string[] =>
   mounts.map(
-    ({ target, isWritable, held }) => `${held.path}:${target}:${isWritable ? 'rw' : 'ro'},bind,nosuid,nodev`,
+    ({ target, isWritable, isExecutable, held }) =>
+      `${held.path}:${target}:${isWritable ? 'rw' : 'ro'},bind,nosuid,nodev${isExecutable ? '' : ',noexec'}`,
   )
 
 /**
