@@ -1,4 +1,5 @@
 /** Images on the device: deploying, listing, removing, and making room. It knows nothing of what runs. */
+import { realpath } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { type ImageRecord, RpcError, type UploadReceipt } from '@selvedge/protocol'
 import { blobsOf, type DeploymentStore } from '../deployments/deployments.ts'
@@ -148,6 +149,9 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         )
         return imageOfUpload(store, owner, id)
       }
+      // What another project sent is found by its own handles only.
+      if (isAbsolute(source) && (await isBelow(source, folder)))
+        throw new RpcError('not_found', `there is no file ${JSON.stringify(source)} on this device`)
       if (isAbsolute(source)) return deployer.fromFile(owner, source, { given: how.name, file: source })
       return registryPulls.pull(owner, source, how)
     },
@@ -170,6 +174,12 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         inTurn(owner, () => exclusively(() => removeImage(store, stored, owner, id))),
       ),
   }
+}
+
+/** Whether a path leads into a folder, also by links. */
+async function isBelow(path: string, folder: string): Promise<boolean> {
+  const [found, top] = await Promise.all([path, folder].map((each) => realpath(each).catch(() => undefined)))
+  return found !== undefined && top !== undefined && found.startsWith(`${top}/`)
 }
 
 /** An answer that was lost is given again, but not for an image that was removed meanwhile. @throws RpcError `not_found` */
