@@ -68,8 +68,10 @@ function createReceived(notes: UploadNotes, clock: Clock, ageMs: number) {
   /** Without a battery for its clock, a device starts in the past: that neither ends an upload early nor lets it stay longer. */
   const isExpired = (upload: StoredUpload) =>
     clock.now() >= expiryOf(upload) || performance.now() - upload.since >= lifetimeOf(upload)
-  const touch = (upload: StoredUpload) =>
-    void Object.assign(upload, { time: clock.now(), since: performance.now() })
+  const touch = (upload: StoredUpload) => {
+    upload.time = clock.now()
+    upload.since = performance.now()
+  }
 
   async function removeFiles(upload: StoredUpload): Promise<void> {
     await upload.note?.forget()
