@@ -41,6 +41,24 @@ it('without ":ro", a line shows that the service cannot change it', async () => 
   )
 })
 
+it('a file that looks like a secret is not copied without a warning, which other lines do not hide', async () => {
+  const labels = Array.from({ length: 300 }, (_, at) => `    - l${at}=x\n`).join('')
+  const checked = await check({
+    'compose.yaml': `${mounting('./conf:/etc/app:ro', './.env:/env')}    labels:\n${labels}    configs: [c]\nconfigs:\n  c: { file: ./c.pem }\n`,
+    'conf/main.yml': 'main',
+    'conf/.git/config': '[remote]',
+    '.env': 'PASSWORD=x',
+    'c.pem': '-----BEGIN EC PRIVATE KEY-----',
+  })
+  expect(checked.moreNotes).toBeGreaterThan(0)
+  expect(checked.plan).not.toBeNull()
+  expect(checked.warnings.map(({ path, message }) => `${path}: ${message.split(',')[0]}`)).toEqual([
+    'services.web.volumes[0]: "conf/.git/config" looks like a secret',
+    'services.web.volumes[1]: ".env" looks like a secret',
+    'configs.c.file: "c.pem" looks like a secret',
+  ])
+})
+
 it.each<[string, Record<string, string>, string]>([
   [
     './data:/data',
