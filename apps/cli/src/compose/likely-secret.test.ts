@@ -14,7 +14,7 @@ it.each([
   '.npmrc',
   'aws/credentials',
   'terraform.tfstate',
-])('%j looks like a secret', (path) => {
+])('%j may be a secret', (path) => {
   expect(isSecret(path)).toBe(true)
 })
 
@@ -26,10 +26,10 @@ it.each([
   '.gitignore',
   'environment',
   'key.json',
-])('%j does not', (path) => {
+])('%j is not', (path) => {
   expect(isSecret(path, '-----BEGIN PUBLIC KEY-----')).toBe(false)
 })
 
-it.each(['', 'RSA ', 'EC ', 'OPENSSH ', 'ENCRYPTED '])('a private key does under any name: %j', (kind) => {
+it.each(['', 'RSA ', 'EC ', 'OPENSSH ', 'ENCRYPTED '])('a private key is one under any name: %j', (kind) => {
   expect(isSecret('server.pem', `-----BEGIN CERTIFICATE-----\n-----BEGIN ${kind}PRIVATE KEY-----`)).toBe(true)
 })

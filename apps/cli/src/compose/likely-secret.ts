@@ -1,4 +1,4 @@
-/** Whether a file looks like one with secrets: a warning, and no rule, because names and contents prove nothing. */
+/** Whether a file may have secrets: a warning, and no rule, because names and contents prove nothing. */
 import { basename } from 'node:path'
 
 const folders: ReadonlySet<string> = new Set(['.aws', '.docker', '.git', '.gnupg', '.kube', '.ssh'])

@@ -182,7 +182,7 @@ function readConfig(at: At, path: string, files: FolderFiles): ReturnType<typeof
     at.report.warn(
       at.tree.place,
       at.path,
-      `${shown(file.path)} looks like a secret, and the app gets a copy that the device does not treat as one. Move it away, or use "secrets".`,
+      `${shown(file.path)} may be a secret, and the app gets a copy that the device does not treat as one. Move it away, or use "secrets".`,
     )
   return file
 }

@@ -54,7 +54,7 @@ it('native code is named as such', () => {
 })
 
 describe('a file', () => {
-  it('of the user is not one of the folder for a path that goes back, as an import with two queries has it', () => {
+  it('of the user is not one of the folder for a path with "..", as an import with two queries has it', () => {
     write('secret/key.js')
     expect(refuseFile('own/../secret/key.js')).toBe(leads('secret/key.js'))
     const path = `${at('secret/key.js')}?/../../own/index.ts`

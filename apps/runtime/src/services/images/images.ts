@@ -149,11 +149,9 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         )
         return imageOfUpload(store, owner, id)
       }
-      // What another project sent is found by its own handles only.
-      if (isAbsolute(source) && (await isBelow(source, folder)))
-        throw new RpcError('not_found', `there is no file ${JSON.stringify(source)} on this device`)
-      if (isAbsolute(source)) return deployer.fromFile(owner, source, { given: how.name, file: source })
-      return registryPulls.pull(owner, source, how)
+      if (!isAbsolute(source)) return registryPulls.pull(owner, source, how)
+      await expectNotBelow(source, folder)
+      return deployer.fromFile(owner, source, { given: how.name, file: source })
     },
     receive: async (owner, content, length = 0, naming = {}) =>
       deployer.fromStream(owner, content, length, naming),
@@ -176,10 +174,11 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   }
 }
 
-/** Whether a path leads into a folder, also by links. */
-async function isBelow(path: string, folder: string): Promise<boolean> {
+/** What another project sent is found by its own handles only. @throws RpcError `not_found` for a path that leads into the folder, also by links */
+async function expectNotBelow(path: string, folder: string): Promise<void> {
   const [found, top] = await Promise.all([path, folder].map((each) => realpath(each).catch(() => undefined)))
-  return found !== undefined && top !== undefined && found.startsWith(`${top}/`)
+  if (found !== undefined && top !== undefined && found.startsWith(`${top}/`))
+    throw new RpcError('not_found', `there is no file ${JSON.stringify(path)} on this device`)
 }
 
 /** An answer that was lost is given again, but not for an image that was removed meanwhile. @throws RpcError `not_found` */
