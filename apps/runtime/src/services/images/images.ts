@@ -164,8 +164,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     sweep: () => exclusively(stored.sweep),
     hold: stored.hold,
     async followAccount() {
-      await uploads.keepOnly(parts.accountId())
-      await partials.keepOnly(parts.accountId())
+      for (const each of [uploads, partials]) await each.keepOnly(parts.accountId())
     },
     remove: (owner, id) =>
       removals.run(owner, () =>
