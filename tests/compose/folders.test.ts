@@ -41,6 +41,24 @@ it('without ":ro", a line shows that the service cannot change it', async () => 
   )
 })
 
+it('a file that may be a secret is not copied without a warning, which other lines do not hide', async () => {
+  const labels = Array.from({ length: 300 }, (_, at) => `    - l${at}=x\n`).join('')
+  const checked = await check({
+    'compose.yaml': `${mounting('./conf:/etc/app:ro', './.env:/env')}    labels:\n${labels}    configs: [c]\nconfigs:\n  c: { file: ./c.pem }\n`,
+    'conf/main.yml': 'main',
+    'conf/.git/config': '[remote]',
+    '.env': 'PASSWORD=x',
+    'c.pem': '-----BEGIN EC PRIVATE KEY-----',
+  })
+  expect(checked.moreNotes).toBeGreaterThan(0)
+  expect(checked.plan).not.toBeNull()
+  expect(checked.warnings.map(({ path, message }) => `${path}: ${message.split(',')[0]}`)).toEqual([
+    'services.web.volumes[0]: "conf/.git/config" may be a secret',
+    'services.web.volumes[1]: ".env" may be a secret',
+    'configs.c.file: "c.pem" may be a secret',
+  ])
+})
+
 it.each<[string, Record<string, string>, string]>([
   [
     './data:/data',

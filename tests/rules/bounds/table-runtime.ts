@@ -204,8 +204,10 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/services/engines/oci/oci-container.ts': {
     'engine /containers/create': lasting('one for each OCI container', '`removeContainer`'),
+  },
+  'apps/runtime/src/services/engines/oci/create-volumes.ts': {
     'engine /volumes/create': lasting(
-      'the volumes that MCM.VOLUMES and MCM.APP_VOLUMES name: `volumesOf`; their sizes have no limit. Those of the image: 16, limited by MCM.ROOT_MB',
+      'the volumes that MCM.VOLUMES and MCM.APP_VOLUMES name: `volumes.ts: volumesOf`; their sizes have no limit. Those of the image: 16, limited by MCM.ROOT_MB',
       '`oci-engine.ts: removeData` when the container is removed',
     ),
   },

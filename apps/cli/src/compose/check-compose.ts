@@ -14,6 +14,8 @@ export interface Checked {
   readonly problems: readonly Remark[]
   /** Problems beyond those that are listed. */
   readonly moreProblems: number
+  /** What a person should see before the app is deployed. */
+  readonly warnings: readonly Remark[]
   readonly notes: readonly Remark[]
   readonly moreNotes: number
 }
@@ -57,6 +59,7 @@ export async function readCompose(
     plan: report.problems.length === 0 && plan ? plan : null,
     problems: inOrder(report.problems),
     moreProblems: report.left.problems,
+    warnings: inOrder(report.warnings),
     notes: inOrder(report.notes),
     moreNotes: report.left.notes,
   }

@@ -1,4 +1,6 @@
 /** Networks, volumes, secrets and configs of a Compose file. */
+
+import { sep } from 'node:path'
 import {
   type AppPlan,
   appPartPattern,
@@ -10,6 +12,7 @@ import {
 import { partKeys } from './app-keys.ts'
 import { type At, flagOf, type Member, membersOf, problem, textOf } from './at.ts'
 import { FileRefusal, type FolderFiles } from './folder-files.ts'
+import { isLikelySecret } from './likely-secret.ts'
 import { decode } from './parse-yaml.ts'
 import { type Report, shown } from './report.ts'
 import { type Scope, unknownKey } from './service/draft.ts'
@@ -156,8 +159,7 @@ function contentOf(
     return { content: value ?? '' }
   }
   const path = file && textOf(file)
-  if (file && path !== undefined)
-    return readFile(file, path, files, appPlanLimits.configBytes)?.content ?? noContent
+  if (file && path !== undefined) return readConfig(file, path, files)?.content ?? noContent
   problem(member, 'Its content is missing. Add "file" or "content".')
   return noContent
 }
@@ -173,15 +175,27 @@ function contentOfBytes(bytes: Buffer): Omit<Config, 'name'> {
     : { content }
 }
 
+/** A file that the app gets a copy of, which the device does not treat as a secret. */
+function readConfig(at: At, path: string, files: FolderFiles): ReturnType<typeof readFile> {
+  const file = readFile(at, path, files, appPlanLimits.configBytes)
+  if (file && isLikelySecret(file.path.replaceAll(sep, '/'), file.bytes))
+    at.report.warn(
+      at.tree.place,
+      at.path,
+      `${shown(file.path)} may be a secret, and the app gets a copy that the device does not treat as one. Move it away, or use "secrets".`,
+    )
+  return file
+}
+
 function readFile(
   at: At,
   path: string,
   files: FolderFiles,
   maxBytes: number,
-): { path: string; content: Omit<Config, 'name'>; isProgram: boolean } | undefined {
+): { path: string; bytes: Buffer; content: Omit<Config, 'name'>; isProgram: boolean } | undefined {
   try {
     const file = files.read(path, at.tree.place.folder, maxBytes)
-    return { path: file.path, content: contentOfBytes(file.bytes), isProgram: file.isProgram }
+    return { ...file, content: contentOfBytes(file.bytes) }
   } catch (cause) {
     if (cause instanceof FileRefusal) return problem(at, `${shown(path)}: ${cause.message}`)
     throw cause
@@ -231,7 +245,7 @@ function createConfigs(files: FolderFiles): {
     configs,
     add,
     addFile: (at, path) => {
-      const file = readFile(at, path, files, appPlanLimits.configBytes)
+      const file = readConfig(at, path, files)
       if (!file) return undefined
       const known = byPath.get(file.path)
       if (known !== undefined) return { name: known, isProgram: file.isProgram }

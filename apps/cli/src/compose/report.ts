@@ -13,12 +13,20 @@ export interface Remark {
   readonly message: string
 }
 
+/** For a person. */
+export const lineOf = ({ file, line, column, path, message }: Remark): string =>
+  `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${message}`
+
 export interface Report {
   /** @param message what is wrong with which value, and what to do */
   readonly problem: (place: Place, path: string, message: string) => void
   /** @param message what is different here, for a value that was accepted */
   readonly note: (place: Place, path: string, message: string) => void
+  /** @param message what a person should see before anything is deployed */
+  readonly warn: (place: Place, path: string, message: string) => void
   readonly problems: readonly Remark[]
+  /** Never more than there are files. */
+  readonly warnings: readonly Remark[]
   readonly notes: readonly Remark[]
   /** Problems and notes beyond the limit, which are not in the lists. */
   readonly left: { readonly problems: number; readonly notes: number }
@@ -51,9 +59,13 @@ function createRemarks(max: number) {
 export function createReport(): Report {
   const problems = createRemarks(composeLimits.problems)
   const notes = createRemarks(composeLimits.notes)
+  // No number of notes hides them.
+  const warnings = createRemarks(composeLimits.files)
   return {
     problem: problems.add,
     note: notes.add,
+    warn: warnings.add,
+    warnings: warnings.all,
     problems: problems.all,
     notes: notes.all,
     get left() {

@@ -144,7 +144,7 @@ async function readImages(folder: string): Promise<PartView> {
 
 /** Bytes of each upload, by its handle, if they are those that were sent. */
 async function readUploads(folder: string): Promise<PartView> {
-  const uploads = await openUploadNotes(join(folderOf(folder), 'images/uploads'), true).read(Date.now())
+  const uploads = await openUploadNotes(join(folderOf(folder), 'images/uploads'), true).read()
   for (const each of uploads) await each.check()
   const whole = uploads.filter(({ damage }) => damage === undefined)
   // A cut within a removal leaves a note without its file.

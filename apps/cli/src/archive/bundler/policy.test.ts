@@ -54,6 +54,13 @@ it('native code is named as such', () => {
 })
 
 describe('a file', () => {
+  it('of the user is not one of the folder for a path with "..", as an import with two queries has it', () => {
+    write('secret/key.js')
+    expect(refuseFile('own/../secret/key.js')).toBe(leads('secret/key.js'))
+    const path = `${at('secret/key.js')}?/../../own/index.ts`
+    expect(policy().refuseFile(path, './link.js?/../../own/index.ts?')).toMatch(/^ENO/)
+  })
+
   it('is no native code', () => {
     write('own/lib/a.node')
     expect(refuseFile('own/lib/a.node')).toMatch(/^lib\/a\.node is or loads native code/)

@@ -19,7 +19,7 @@ const isInside = (path: string, folder: string): boolean => path === folder || p
 
 /** @param folder of the function */
 export function createPolicy(folder: string): Policy {
-  const own = realpathSync(folder)
+  const own = realpathSync.native(folder)
   const workspace = findWorkspace(own)
   /** Folders of packages outside of `node_modules`, which npm links there: those of the workspace. */
   const packages = new Set<string>()
@@ -36,7 +36,8 @@ export function createPolicy(folder: string): Policy {
     refuseFile(path, specifier) {
       let real: string
       try {
-        real = realpathSync(path)
+        // As the system reads the path: that of Node.js removes "x/.." from it, also where x is a file.
+        real = realpathSync.native(path)
         if (!statSync(real).isFile()) return `${relative(own, path)} is not a file`
         if (real.endsWith('.node')) return native(relative(own, path))
       } catch (cause) {

@@ -1,7 +1,7 @@
 import { configBytes } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { type Checked, checkCompose } from '../../compose/check-compose.ts'
-import type { Remark } from '../../compose/report.ts'
+import { lineOf } from '../../compose/report.ts'
 
 const listOf = (value: unknown): readonly string[] =>
   typeof value === 'string' ? [value] : Array.isArray(value) ? (value as string[]) : []
@@ -42,17 +42,15 @@ export const composeCheck = command({
   human: describe,
 })
 
-const lineOf = ({ file, line, column, path, message }: Remark): string =>
-  `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${message}`
-
 const more = (count: number, what: string): string[] => (count > 0 ? [`… and ${count} more ${what}.`] : [])
 
 const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
 
-function describe({ files, plan, problems, moreProblems, notes, moreNotes }: Checked): string {
+function describe({ files, plan, problems, moreProblems, warnings, notes, moreNotes }: Checked): string {
   const blocks = [
     files.length === 0 ? [] : [`Read: ${files.join(', ')}`],
     problems.length === 0 ? [] : ['Problems:', ...problems.map(lineOf), ...more(moreProblems, 'problems')],
+    warnings.length === 0 ? [] : ['Warnings:', ...warnings.map(lineOf)],
     notes.length === 0 ? [] : ['Different here:', ...notes.map(lineOf), ...more(moreNotes, 'notes')],
     plan
       ? summaryOf(plan)

@@ -25,8 +25,10 @@ export async function continuePull(
   { since, forget }: InterruptedPull,
   { attempt, isWanted, now, pullMs, waiting }: Continuing,
 ): Promise<void> {
-  const end = Math.min(since, now()) + pullMs
-  for (let failures = 0; isWanted() && now() < end; failures++) {
+  const begin = performance.now()
+  // Without a battery for its clock, a device starts in the past: the clock jumps then.
+  const hasTime = () => now() < since + pullMs && performance.now() - begin < pullMs
+  for (let failures = 0; isWanted() && hasTime(); failures++) {
     try {
       await attempt()
       break

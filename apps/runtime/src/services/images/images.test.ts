@@ -1,5 +1,5 @@
 /** What clients deploy is in one document: its images have limits. */
-import { readdirSync } from 'node:fs'
+import { readdirSync, symlinkSync } from 'node:fs'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
@@ -426,4 +426,18 @@ it('refuses a file of the device that is too large, however little of it is on t
     reason: 'invalid_image',
     message: expect.stringContaining(`the archive has ${maxSize + 1} bytes`),
   })
+})
+
+it('a path leads to no file that the runtime stores for another project, also by a link', async () => {
+  const other = { ...owner, client_id: 'other' }
+  await images.upload(other, bytes(named('theirs')))
+  const uploads = join(folder.path, 'images/uploads')
+  const found = readdirSync(uploads).map((name) => join(uploads, name))
+  symlinkSync(uploads, join(folder.path, 'link'))
+  for (const path of [...found, ...found.map((each) => each.replace('images/uploads', 'link'))])
+    await expect(images.deploy(owner, path)).rejects.toMatchObject({
+      ...{ reason: 'not_found', message: `there is no file ${JSON.stringify(path)} on this device` },
+    })
+  await writeFile(join(folder.path, 'own.tar'), named('own'))
+  expect((await images.deploy(owner, join(folder.path, 'own.tar'))).name).toBe('own')
 })

@@ -1,4 +1,5 @@
 /** Images on the device: deploying, listing, removing, and making room. It knows nothing of what runs. */
+import { realpath } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { type ImageRecord, RpcError, type UploadReceipt } from '@selvedge/protocol'
 import { blobsOf, type DeploymentStore } from '../deployments/deployments.ts'
@@ -148,8 +149,9 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         )
         return imageOfUpload(store, owner, id)
       }
-      if (isAbsolute(source)) return deployer.fromFile(owner, source, { given: how.name, file: source })
-      return registryPulls.pull(owner, source, how)
+      if (!isAbsolute(source)) return registryPulls.pull(owner, source, how)
+      await expectNotBelow(source, folder)
+      return deployer.fromFile(owner, source, { given: how.name, file: source })
     },
     receive: async (owner, content, length = 0, naming = {}) =>
       deployer.fromStream(owner, content, length, naming),
@@ -162,14 +164,20 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     sweep: () => exclusively(stored.sweep),
     hold: stored.hold,
     async followAccount() {
-      await uploads.keepOnly(parts.accountId())
-      await partials.keepOnly(parts.accountId())
+      for (const each of [uploads, partials]) await each.keepOnly(parts.accountId())
     },
     remove: (owner, id) =>
       removals.run(owner, () =>
         inTurn(owner, () => exclusively(() => removeImage(store, stored, owner, id))),
       ),
   }
+}
+
+/** What another project sent is found by its own handles only. @throws RpcError `not_found` for a path that leads into the folder, also by links */
+async function expectNotBelow(path: string, folder: string): Promise<void> {
+  const [found, top] = await Promise.all([path, folder].map((each) => realpath(each).catch(() => undefined)))
+  if (found !== undefined && top !== undefined && found.startsWith(`${top}/`))
+    throw new RpcError('not_found', `there is no file ${JSON.stringify(path)} on this device`)
 }
 
 /** An answer that was lost is given again, but not for an image that was removed meanwhile. @throws RpcError `not_found` */

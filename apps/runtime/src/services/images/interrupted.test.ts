@@ -148,7 +148,7 @@ describe('a pull that continues', () => {
   const failing = (reason: 'registry_unavailable' | 'busy' | 'not_found') => new RpcError(reason, 'failed')
 
   /** Continues a pull with attempts that fail in this way, and succeed then. */
-  async function run(failures: Error[], { accounts = [true], now = 2000, since = 1000 } = {}) {
+  async function run(failures: Error[], { accounts = [true], now = 2000, since = 1000, jumpMs = 0 } = {}) {
     let clock = now
     let attempts = 0
     let forgotten = 0
@@ -166,7 +166,7 @@ describe('a pull that continues', () => {
         waiting: {
           wait: async (ms) => {
             waits.push(ms / 1000)
-            clock += ms
+            clock += waits.length === 1 ? ms + jumpMs : ms
           },
           random: () => 1,
         },
@@ -199,5 +199,12 @@ describe('a pull that continues', () => {
 
   it('has its time from now if the clock was set back', async () => {
     expect((await run([], { now: 1000, since: 9e9 })).attempts).toBe(1)
+  })
+
+  it('has its time if the device started with a clock in the past, which is set then', async () => {
+    const failures = [failing('registry_unavailable')]
+    const jumped = { now: 0, since: 9e9 }
+    expect((await run(failures, { ...jumped, jumpMs: 9e9 })).attempts).toBe(2)
+    expect((await run(failures, { ...jumped, jumpMs: 9e9 + 3_600_000 })).attempts).toBe(1)
   })
 })

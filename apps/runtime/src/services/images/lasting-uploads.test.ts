@@ -371,6 +371,32 @@ describe('how long an upload stays', () => {
     expect(await (await start()).stateOf(own, handle)).toMatchObject({ expiresAt: now + day })
   })
 
+  it('is not shorter for a device that starts with a clock in the past, which is set later', async () => {
+    const handle = await leave()
+    now = 0
+    const uploads = await start()
+    expect(await uploads.stateOf(own, handle)).toMatchObject({ expiresAt: day })
+    expect(uploads.unused()).toMatchObject([{ usedAt: 0 }])
+    now = 1_000_000 + day - 1
+    await uploads.begin(own, 1)
+    expect(await uploads.stateOf(own, handle)).toMatchObject({ expiresAt: now + 1 })
+  })
+
+  it('is over after its time with a clock that stays in the past', async () => {
+    await leave()
+    now = 0
+    vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
+    try {
+      await start()
+      await vi.advanceTimersByTimeAsync(day - 60_000)
+      expect(names()).toHaveLength(2)
+      await vi.advanceTimersByTimeAsync(60_000)
+    } finally {
+      vi.useRealTimers()
+    }
+    await expect.poll(names).toEqual([])
+  })
+
   it('is an hour and one run with images.partialAge 0, which removes those of earlier runs', async () => {
     const handle = await leave()
     const uploads = await start(0)
@@ -417,4 +443,11 @@ it('a folder full of other names is emptied', async () => {
 it('nothing is made by a start', async () => {
   await start()
   expect(existsSync(stored())).toBe(false)
+})
+
+it('an archive that cannot be stored leaves nothing', async () => {
+  const uploads = await start()
+  writeFileSync(stored(), 'no folder')
+  await expect(uploads.receive(own, sent('whole'))).rejects.toMatchObject({ code: 'EEXIST' })
+  expect(readdirSync(join(folder.path, 'images/incoming'))).toEqual([])
 })

@@ -31,8 +31,10 @@ export interface StoredUpload extends Omit<NewUpload, 'digest'> {
   hash: Hash | undefined
   /** Reads what an earlier run stored, if that was not done yet. Then `hash` or `damage` is set. @throws NodeJS.ErrnoException of the disk */
   readonly check: Shared<void>
-  /** Unix milliseconds of the last byte. */
+  /** Unix milliseconds of the last byte. It is in the future after a start with a clock that is behind. */
   time: number
+  /** Monotonic milliseconds of the last byte in this run, or of the start. */
+  since: number
   /** Undefined if it does not last across a start. */
   note: Note<UploadDocument> | undefined
   /** The request that adds bytes. */
@@ -50,7 +52,7 @@ export function createStoredUpload(
   isChecked: boolean,
 ): StoredUpload {
   const stored: StoredUpload = {
-    ...{ ...upload, time, note: undefined },
+    ...{ ...upload, time, since: performance.now(), note: undefined },
     hash: isChecked && upload.isInParts ? createHash('sha256') : undefined,
     check: shareResult(async () => {
       if (isChecked || stored.damage !== undefined) return

@@ -55,12 +55,23 @@ const keyOfUpload = ({ owner, handle }: Pick<StoredUpload, 'owner' | 'handle'>):
 const isPresent = ({ deployed, damage }: StoredUpload): boolean =>
   deployed === undefined && damage === undefined
 
+/** Unix milliseconds; not in the future. */
+const lastUseOf = ({ time }: StoredUpload, clock: Clock): number => Math.min(time, clock.now())
+
 /** The uploads by key, oldest first, and how they leave. @param ageMs as below */
 function createReceived(notes: UploadNotes, clock: Clock, ageMs: number) {
   const received = new Map<string, StoredUpload>()
   const { isUsed, during } = createUses()
   let timer: NodeJS.Timeout | undefined
-  const expiryOf = (upload: StoredUpload) => upload.time + (isPresent(upload) && ageMs > 0 ? ageMs : hourMs)
+  const lifetimeOf = (upload: StoredUpload) => (isPresent(upload) && ageMs > 0 ? ageMs : hourMs)
+  const expiryOf = (upload: StoredUpload) => lastUseOf(upload, clock) + lifetimeOf(upload)
+  /** Without a battery for its clock, a device starts in the past: that neither ends an upload early nor lets it stay longer. */
+  const isExpired = (upload: StoredUpload) =>
+    clock.now() >= expiryOf(upload) || performance.now() - upload.since >= lifetimeOf(upload)
+  const touch = (upload: StoredUpload) => {
+    upload.time = clock.now()
+    upload.since = performance.now()
+  }
 
   async function removeFiles(upload: StoredUpload): Promise<void> {
     await upload.note?.forget()
@@ -77,8 +88,7 @@ function createReceived(notes: UploadNotes, clock: Clock, ageMs: number) {
 
   /** Removes what is too old, and what is too much. */
   async function dropOld(): Promise<void> {
-    for (const upload of received.values())
-      if (clock.now() >= expiryOf(upload) && !isUsed(upload)) await drop(upload)
+    for (const upload of received.values()) if (isExpired(upload) && !isUsed(upload)) await drop(upload)
     for (let next = surplusOf(received, isUsed); next; next = surplusOf(received, isUsed)) await drop(next)
   }
 
@@ -96,7 +106,7 @@ function createReceived(notes: UploadNotes, clock: Clock, ageMs: number) {
   }
 
   async function note(upload: StoredUpload, bytes: number, digest: string): Promise<void> {
-    upload.time = clock.now()
+    touch(upload)
     await notes.put(upload, bytes, digest)
     // It was removed meanwhile.
     if (received.get(keyOfUpload(upload)) !== upload) await upload.note?.forget()
@@ -104,7 +114,7 @@ function createReceived(notes: UploadNotes, clock: Clock, ageMs: number) {
 
   /** Removes what cannot be continued from the disk; why is known for an hour. */
   async function expire(upload: StoredUpload): Promise<void> {
-    upload.time = clock.now()
+    touch(upload)
     await removeFiles(upload)
   }
 
@@ -117,6 +127,7 @@ function createReceived(notes: UploadNotes, clock: Clock, ageMs: number) {
     isUsed,
     during,
     expiryOf,
+    touch,
     removeFiles,
     drop,
     dropOld,
@@ -132,7 +143,7 @@ export async function openStoredUploads(folder: string, clock: Clock, ageMs: num
   const notes = openUploadNotes(folder, ageMs > 0)
   const all = createReceived(notes, clock, ageMs)
   const { received, isUsed, during, removeFiles, drop, dropOld, note, expire } = all
-  for (const upload of await notes.read(clock.now())) {
+  for (const upload of await notes.read()) {
     received.set(keyOfUpload(upload), upload)
     if (upload.damage !== undefined) await expire(upload)
   }
@@ -182,7 +193,7 @@ export async function openStoredUploads(folder: string, clock: Clock, ageMs: num
       try {
         return await during(upload, work)
       } finally {
-        upload.time = clock.now()
+        all.touch(upload)
         if (upload.deployed && !isUsed(upload)) await rm(upload.path, { force: true })
       }
     },
@@ -198,7 +209,7 @@ export async function openStoredUploads(folder: string, clock: Clock, ageMs: num
       [...received.values()]
         .filter((upload) => isPresent(upload) && !isUsed(upload))
         .map((upload) => ({
-          ...{ owner: keyOf(upload.owner, ''), bytes: upload.bytes, usedAt: upload.time },
+          ...{ owner: keyOf(upload.owner, ''), bytes: upload.bytes, usedAt: lastUseOf(upload, clock) },
           remove: () => drop(upload),
         })),
   }

@@ -20,7 +20,7 @@ export interface UploadNotes {
   /** To be called before a file of an upload is made. @throws NodeJS.ErrnoException */
   makeFolder(): void
   /** What earlier runs left, oldest first. What is on the disk beside that is removed. */
-  read(now: number): Promise<StoredUpload[]>
+  read(): Promise<StoredUpload[]>
 }
 
 /** @param lasts whether uploads last across a start; otherwise notes are not written, and those that are found are removed */
@@ -40,12 +40,12 @@ export function openUploadNotes(folder: string, lasts: boolean): UploadNotes {
       upload.note = note
       if (former && !isSame(former.value, note.value)) await former.forget()
     },
-    async read(now) {
+    async read() {
       const files: string[] = []
       const found = await notes.read((name) => filePattern.test(name) && files.push(name) > 0)
       const uploads: StoredUpload[] = []
       for (const note of await newest(found)) {
-        const upload = uploadOf(note, folder, now)
+        const upload = uploadOf(note, folder)
         const damage = await damageOf(upload)
         if (damage !== undefined) upload.damage = damage
         uploads.push(upload)
@@ -80,14 +80,13 @@ async function newest(found: readonly Note<UploadDocument>[]): Promise<Note<Uplo
   return [...last.values()]
 }
 
-function uploadOf(note: Note<UploadDocument>, folder: string, now: number): StoredUpload {
+function uploadOf(note: Note<UploadDocument>, folder: string): StoredUpload {
   const { accountId, clientId, stored, file, time, deployed, ...rest } = note.value
   const upload = {
     ...{ ...rest, owner: { account_id: accountId, client_id: clientId }, path: join(folder, stored) },
     file: file ?? undefined,
   }
-  // A clock that was set back does not make it stay longer.
-  const found = createStoredUpload(upload, Math.min(time, now), false)
+  const found = createStoredUpload(upload, time, false)
   found.note = note
   if (deployed) found.deployed = { as: deployed.as ?? undefined, id: deployed.id }
   return found

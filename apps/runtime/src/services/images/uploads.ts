@@ -132,12 +132,19 @@ async function storeWhole(
   owner: Owner,
   content: AsyncIterable<Uint8Array>,
 ): Promise<UploadReceipt> {
-  const { digest, path: draft, size } = await blobs.draft(content)
+  const written = await blobs.draft(content)
+  const { digest, path: draft, size } = written
   const handle = digest.replace('sha256:', 'upload:')
   const path = join(folder, basename(draft))
-  await sync(draft)
-  stored.makeFolder()
-  await rename(draft, path)
+  try {
+    await sync(draft)
+    stored.makeFolder()
+    await rename(draft, path)
+  } catch (cause) {
+    // A full disk has no room for the folder, and the archive is why.
+    await blobs.discard([written])
+    throw cause
+  }
   const upload = { owner, handle, path, length: size, bytes: size, isInParts: false }
   await stored.store({ ...upload, digest: digest.replace('sha256:', '') })
   return { handle, size }

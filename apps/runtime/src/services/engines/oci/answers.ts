@@ -40,6 +40,9 @@ export const volumes = z.object({
   Volumes: z.array(z.object({ Name: z.string(), Labels: labels })).nullish(),
 })
 
+/** A volume that was made, or was there. */
+export const volume = z.object({ Labels: labels })
+
 /** What the engine has made. */
 export const created = z.object({ Id: z.string() })
 

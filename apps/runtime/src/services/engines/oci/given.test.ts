@@ -103,6 +103,23 @@ describe('a container gets of the device', needs('root'), () => {
     given.close()
   })
 
+  it('no more of a device of CDI than its file allows', () => {
+    writeFileSync(join(folder, 'data'), '')
+    const nodes = [
+      { path: '/dev/zero', permissions: 'r' },
+      { path: '/dev/full', permissions: 'wm' },
+      { path: '/dev/null', permissions: 'rwm' },
+    ]
+    const mount = { hostPath: `${folder}/data`, containerPath: '/data', options: ['rw', 'noexec'] }
+    writeCdi({ deviceNodes: nodes, mounts: [mount] })
+    const given = hold(cdi)
+    expect(deviceSpecs(given)).toMatchObject(['r', 'w', 'rw'].map((each) => ({ CgroupPermissions: each })))
+    expect(mountSpecs(given)).toEqual([`${folder}/data:/data:rw,bind,nosuid,nodev,noexec`])
+    given.close()
+    writeCdi({ deviceNodes: [{ path: '/dev/zero', permissions: 'm' }] })
+    expect(problem(cdi)).toContain('a value of deviceNodes.0.permissions that no container gets')
+  })
+
   it.each([
     [{ deviceNodes: [{ path: '/dev/kmsg' }] }, 'it shows the memory or the log'],
     [{ deviceNodes: [{ path: '/dev/missing-x' }] }, '/dev/missing-x is not there'],

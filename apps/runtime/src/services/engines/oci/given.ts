@@ -31,12 +31,16 @@ interface GivenDevice {
   readonly target: string
   /** Whether it is a mount of a node that the container has under the path of the device, too. */
   readonly isMount: boolean
+  /** `r`, `w` or `rw`. */
+  readonly access: string
   readonly held: HeldPath
 }
 
 interface GivenMount {
   readonly target: string
   readonly isWritable: boolean
+  /** Whether programs in it can be started. */
+  readonly isExecutable: boolean
   readonly held: HeldPath
 }
 
@@ -90,23 +94,24 @@ export function holdGiven({ settings, traits, users, own, cdiFolders }: GivenPar
     if (problem !== undefined) throw new RpcError('container_failed', `${setting} has ${path}: ${problem}`)
     return opened
   }
-  const mountOf = (setting: string, { source, target, isWritable }: UsedMount): GivenMount => ({
-    target,
-    isWritable,
-    held: hold(setting, source, (opened) => whyNoMount(opened, target, own)),
+  const mountOf = (setting: string, mount: UsedMount, isExecutable = true): GivenMount => ({
+    ...{ target: mount.target, isWritable: mount.isWritable, isExecutable },
+    held: hold(setting, mount.source, (opened) => whyNoMount(opened, mount.target, own)),
   })
   try {
     const wanted = usedDevices(devices).map((each) => deviceOf(each, cdiFolders))
     expectOnce(wanted, usedMounts(mounts))
     return {
       devices: wanted.flatMap(({ nodes }) =>
-        nodes.flatMap(({ source, target }) => {
-          const opened = hold('MCM.DEVICES', source, (each) => whyNoDevice(each, users))
-          return devicesOf(opened, source, target)
+        nodes.flatMap(({ source, target, access }) => {
+          const held = hold('MCM.DEVICES', source, (opened) => whyNoDevice(opened, users))
+          return devicesOf({ held, source, target, access })
         }),
       ),
       mounts: [
-        ...wanted.flatMap((each) => each.mounts.map((mount) => mountOf('MCM.DEVICES', mount))),
+        ...wanted.flatMap((each) =>
+          each.mounts.map((mount) => mountOf('MCM.DEVICES', mount, mount.isExecutable)),
+        ),
         ...usedMounts(mounts).map((mount) => mountOf('MCM.MOUNTS', mount)),
       ],
       env: Object.assign({}, ...wanted.map(({ env }) => env)),
@@ -150,8 +155,10 @@ function whatIsThere(path: string): string {
 
 /** What an entry of `MCM.DEVICES` gives. */
 interface WantedDevice extends Omit<CdiDevice, 'nodes'> {
-  readonly nodes: readonly UsedDevice[]
+  readonly nodes: readonly (UsedDevice & Pick<GivenDevice, 'access'>)[]
 }
+
+const fullAccess = 'rw'
 
 /** Nodes and mounts of one container at most: each is open until it starts. */
 const maxParts = 256
@@ -174,10 +181,11 @@ function expectOnce(wanted: readonly WantedDevice[], mounts: readonly UsedMount[
 
 function deviceOf(device: UsedDevice, cdiFolders: readonly string[]): WantedDevice {
   const { source } = device
-  if (!isCdiName(source)) return { nodes: nodesOf(device), mounts: [], env: {} }
+  if (!isCdiName(source))
+    return { nodes: nodesOf(device).map((each) => ({ ...each, access: fullAccess })), mounts: [], env: {} }
   try {
     const { nodes, ...others } = findCdiDevice(source, cdiFolders)
-    return { ...others, nodes: nodes.map((path) => ({ source: path, target: path })) }
+    return { ...others, nodes: nodes.map(({ path, access }) => ({ source: path, target: path, access })) }
   } catch (cause) {
     if (!(cause instanceof CdiRefused)) throw cause
     const detail = `MCM.DEVICES has ${source}: ${cause.message}`
@@ -244,25 +252,30 @@ function whyNoMount(held: HeldPath, target: string, own: readonly string[]): str
 }
 
 /** In a user namespace, runc can make a node only under the path that the device has it under. */
-const devicesOf = (held: HeldPath, source: string, target: string): GivenDevice[] => [
-  { target: source, isMount: false, held },
-  ...(target === source ? [] : [{ target, isMount: true, held }]),
+const devicesOf = ({
+  source,
+  target,
+  ...given
+}: UsedDevice & Omit<GivenDevice, 'isMount'>): GivenDevice[] => [
+  { ...given, target: source, isMount: false },
+  ...(target === source ? [] : [{ ...given, target, isMount: true }]),
 ]
 
 /** For the engine. */
 export const deviceSpecs = ({ devices }: Given): object[] =>
   devices
     .filter(({ isMount }) => !isMount)
-    .map(({ target, held }) => ({
+    .map(({ target, access, held }) => ({
       PathOnHost: held.path,
       PathInContainer: target,
-      CgroupPermissions: 'rw',
+      CgroupPermissions: access,
     }))
 
 /** For the engine: folders without devices and set-user-ID programs in them, and further paths of devices. */
 export const mountSpecs = ({ devices, mounts }: Given): string[] => [
   ...mounts.map(
-    ({ target, isWritable, held }) => `${held.path}:${target}:${isWritable ? 'rw' : 'ro'},bind,nosuid,nodev`,
+    ({ target, isWritable, isExecutable, held }) =>
+      `${held.path}:${target}:${isWritable ? 'rw' : 'ro'},bind,nosuid,nodev${isExecutable ? '' : ',noexec'}`,
   ),
   ...devices
     .filter(({ isMount }) => isMount)

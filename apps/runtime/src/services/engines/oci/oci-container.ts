@@ -8,7 +8,8 @@ import type { Blobs } from '../../images/blobs.ts'
 import type { Instance, Plan, TcpUpstream } from '../engine.ts'
 import * as answers from './answers.ts'
 import { type ConfigFiles, openConfigFiles } from './config-files.ts'
-import { type CreateBody, createBody, labels, usersLabels } from './create-body.ts'
+import { type CreateBody, createBody, labels } from './create-body.ts'
+import { createVolumes } from './create-volumes.ts'
 import { expectFreePort } from './device-port.ts'
 import type { DiskWatch } from './disk-watch.ts'
 import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine-api.ts'
@@ -288,13 +289,7 @@ async function create(host: OciHost, prepared: Prepared, plan: Plan, own: OwnFol
   const { api, name, reach, users, volumes } = prepared
   await prepared.load()
   await removeContainer(api, name)
-  for (const volume of [...volumes.named, ...volumes.ofImage]) {
-    const ofData = { [labels.owner]: host.owner, [labels.container]: volume.dataKey }
-    await api.send('POST', '/volumes/create', {
-      Name: volume.name,
-      Labels: { ...ofData, ...usersLabels(users) },
-    })
-  }
+  await createVolumes(api, volumes, host.owner, users)
   if (reach.isOfDevice) await expectFreePort(prepared.port)
   if (reach.network !== undefined) await createNetwork(api, reach.network, host.owner, reach.hasWayOut)
   const gateway = await protect(host, api, reach)

@@ -83,5 +83,20 @@ export function volumesOf(plan: Plan, { config }: ImageConfig, owner: string): V
   const ofImage = others.map((target) => {
     return { name: nameIn(ownKey, `image.${shortHash(target)}`), dataKey: ownKey, target }
   })
+  const shared = named.filter(({ dataKey }) => dataKey === sharedKey).map(({ target }) => target)
+  expectNothingBelow(shared, [...given, ...others])
   return { named, ofImage }
+}
+
+/** Another member could put a link in the place of a folder there, before the engine mounts something on it. The plan of an app has no image. */
+function expectNothingBelow(shared: readonly string[], targets: readonly string[]): void {
+  for (const folder of shared) {
+    const below = targets.find((each) => each.startsWith(`${folder}/`))
+    if (below !== undefined)
+      throw new RpcError(
+        'container_failed',
+        `services share the volume at ${JSON.stringify(folder)}, and a volume of the image, or memory, would be in it at ${JSON.stringify(below)}`,
+        { hint: 'Choose another path for the shared volume.' },
+      )
+  }
 }

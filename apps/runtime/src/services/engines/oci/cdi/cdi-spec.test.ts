@@ -13,6 +13,8 @@ it('a device has what its file has for it, and for all of them', () => {
       deviceNodes: [
         { path: '/dev/zero', hostPath: '/dev/zero', type: 'c', major: 1, minor: 5, permissions: 'rw' },
         { path: '/dev/full', uid: 0, gid: 44, fileMode: 432 },
+        { path: '/dev/null', permissions: 'rm' },
+        { path: '/dev/random', permissions: '' },
       ],
       mounts: [
         {
@@ -20,7 +22,7 @@ it('a device has what its file has for it, and for all of them', () => {
           containerPath: '/usr/lib/x.so',
           options: ['ro', 'nosuid', 'nodev', 'rbind'].slice(0, 3),
         },
-        { hostPath: '/srv/a', containerPath: '/a', options: ['rw'], type: 'bind' },
+        { hostPath: '/srv/a', containerPath: '/a', options: ['rw', 'noexec'], type: 'bind' },
         { hostPath: '/srv/b', containerPath: '/b', options: ['rw', 'ro'] },
         { hostPath: '/srv/c', containerPath: '/c' },
       ],
@@ -29,12 +31,17 @@ it('a device has what its file has for it, and for all of them', () => {
     { containerEdits: { env: ['A=of all', 'C=3'] }, annotations: { a: 'b' } },
   )
   expect(device).toEqual({
-    nodes: ['/dev/zero', '/dev/full'],
+    nodes: [
+      { path: '/dev/zero', access: 'rw' },
+      { path: '/dev/full', access: 'rw' },
+      { path: '/dev/null', access: 'r' },
+      { path: '/dev/random', access: 'rw' },
+    ],
     mounts: [
-      { source: '/usr/lib/x.so', target: '/usr/lib/x.so', isWritable: false },
-      { source: '/srv/a', target: '/a', isWritable: true },
-      { source: '/srv/b', target: '/b', isWritable: false },
-      { source: '/srv/c', target: '/c', isWritable: false },
+      { source: '/usr/lib/x.so', target: '/usr/lib/x.so', isWritable: false, isExecutable: true },
+      { source: '/srv/a', target: '/a', isWritable: true, isExecutable: false },
+      { source: '/srv/b', target: '/b', isWritable: false, isExecutable: true },
+      { source: '/srv/c', target: '/c', isWritable: false, isExecutable: true },
     ],
     env: { A: '1=2', B: '', C: '3' },
   })
@@ -50,6 +57,7 @@ describe('no container gets', () => {
     ['other edits', { intelRdt: {}, additionalGids: [1] }, 'its file has intelRdt, additionalGids, which'],
     ['a node elsewhere', { deviceNodes: [{ path: '/etc/shadow' }] }, 'deviceNodes.0.path'],
     ['a node of another path', { deviceNodes: [{ path: '/dev/a', hostPath: '/dev/zero' }] }, 'deviceNodes.0'],
+    ['permission to make nodes only', { deviceNodes: [{ path: '/dev/a', permissions: 'm' }] }, 'permissions'],
     ['unknown keys', { deviceNodes: [{ path: '/dev/a', more: 1 }] }, 'deviceNodes.0'],
     ['a mount with a colon', { mounts: [{ hostPath: '/a:/b', containerPath: '/c' }] }, 'mounts.0.hostPath'],
     ['a mount above', { mounts: [{ hostPath: '/a/../..', containerPath: '/c' }] }, 'mounts.0.hostPath'],

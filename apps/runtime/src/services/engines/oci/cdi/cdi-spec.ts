@@ -6,11 +6,22 @@
 import { isCdiName, isDevicePath, isFolder, type UsedMount } from '@selvedge/protocol'
 import * as z from 'zod'
 
+interface CdiNode {
+  /** The same on the device and in the container. */
+  readonly path: string
+  /** `r`, `w` or `rw`. No container makes nodes. */
+  readonly access: string
+}
+
+interface CdiMount extends UsedMount {
+  /** Whether programs in it can be started. */
+  readonly isExecutable: boolean
+}
+
 /** What a container gets with one device of a file. */
 export interface CdiDevice {
-  /** Paths, which are the same on the device and in the container. */
-  readonly nodes: readonly string[]
-  readonly mounts: readonly UsedMount[]
+  readonly nodes: readonly CdiNode[]
+  readonly mounts: readonly CdiMount[]
   readonly env: Readonly<Record<string, string>>
 }
 
@@ -32,7 +43,7 @@ const node = z
     ...{ major: z.int().optional(), minor: z.int().optional(), fileMode: z.int().optional() },
     permissions: z
       .string()
-      .regex(/^r?w?m?$/)
+      .regex(/^(?:(?:rw?|w)m?)?$/)
       .optional(),
     ...{ uid: z.int().optional(), gid: z.int().optional() },
   })
@@ -103,7 +114,7 @@ export function readCdiFile(text: string): CdiFile {
       const found = devices.find((each) => nameOf(each.name) === name)
       const all = [readEdits(containerEdits), readEdits(found?.containerEdits)]
       return {
-        nodes: all.flatMap(({ deviceNodes = [] }) => deviceNodes.map(({ path }) => path)),
+        nodes: all.flatMap(({ deviceNodes = [] }) => deviceNodes.map(usedNode)),
         mounts: all.flatMap((each) => (each.mounts ?? []).map(usedMount)),
         env: Object.fromEntries(all.flatMap(({ env = [] }) => env.map(splitVariable))),
       }
@@ -130,11 +141,17 @@ function readEdits(value: unknown): z.output<typeof edits> {
 
 const pathOf = ({ issues }: z.ZodError): string => issues[0]?.path.join('.') || 'it'
 
+const usedNode = ({ path, permissions }: z.output<typeof node>): CdiNode => ({
+  path,
+  access: (permissions || 'rw').replace('m', ''),
+})
+
 /** Writable only with the option. */
-const usedMount = ({ hostPath, containerPath, options: given = [] }: z.output<typeof mount>): UsedMount => ({
+const usedMount = ({ hostPath, containerPath, options: given = [] }: z.output<typeof mount>): CdiMount => ({
   source: hostPath,
   target: containerPath,
   isWritable: given.includes('rw') && !given.includes('ro'),
+  isExecutable: !given.includes('noexec'),
 })
 
 function splitVariable(text: string): [name: string, value: string] {
