@@ -42,8 +42,18 @@ export const composeCheck = command({
   human: describe,
 })
 
-const lineOf = ({ file, line, column, path, message }: Remark): string =>
-  `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${message}`
+/** A line for each remark; one for all services that have the same value by an anchor, a fragment or `extends`. */
+export function linesOf(remarks: readonly Remark[]): string[] {
+  const places = Map.groupBy(remarks, ({ file, line, column, path, message }) =>
+    JSON.stringify([file, line, column, path.replace(/^services\.[^.]+/, 'services.'), message]),
+  )
+  return [...places.values()].map(([first, ...others]) => {
+    const { file, line, column, path, message } = first!
+    const more =
+      others.length === 0 ? '' : ` (and ${counted(others.length, 'more service', 'more services')})`
+    return `${file}:${line}:${column}: ${path === '' ? '' : `${path}${more}: `}${message}`
+  })
+}
 
 const more = (count: number, what: string): string[] => (count > 0 ? [`… and ${count} more ${what}.`] : [])
 
@@ -52,8 +62,8 @@ const counted = (count: number, one: string, many: string) => `${count} ${count 
 function describe({ files, plan, problems, moreProblems, notes, moreNotes }: Checked): string {
   const blocks = [
     files.length === 0 ? [] : [`Read: ${files.join(', ')}`],
-    problems.length === 0 ? [] : ['Problems:', ...problems.map(lineOf), ...more(moreProblems, 'problems')],
-    notes.length === 0 ? [] : ['Different here:', ...notes.map(lineOf), ...more(moreNotes, 'notes')],
+    problems.length === 0 ? [] : ['Problems:', ...linesOf(problems), ...more(moreProblems, 'problems')],
+    notes.length === 0 ? [] : ['Different here:', ...linesOf(notes), ...more(moreNotes, 'notes')],
     plan
       ? summaryOf(plan)
       : [
