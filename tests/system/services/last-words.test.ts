@@ -81,7 +81,7 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
       const env = { 'MCM.HEALTH_SEC': '10' }
       const { message } = await errorOf(deploy(name, `${last}; exec /bin/busybox sleep 600`, env))
       expect(message).toBe(
-        `it did not listen on its port 8080 (MCM.PORT; its image exposes none) for 10 s (MCM.HEALTH_SEC): ${words}`,
+        `it did not listen on its port 8080 (MCM.PORT) for 10 s (MCM.HEALTH_SEC): ${words}`,
       )
     })
 

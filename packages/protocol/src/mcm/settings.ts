@@ -242,7 +242,7 @@ export const containerSettings = {
     1_048_576,
   ),
   'MCM.TMPFS': setting<readonly string[]>(
-    'Folders of an OCI container in memory, each with its size in MiB (64), such as `/cache:16`. `/var/run` stands for `/run`. They count as memory of the container.',
+    'Folders of an OCI container in memory, each with its size in MiB (64), such as `/cache:16`. `/var/run` means `/run`. They count as memory of the container.',
     'paths, each with an optional size, separated by commas',
     [],
     readMemoryFolders,

@@ -32,6 +32,6 @@ export async function pullImages(
 
 /** The error with the reference: an app has several images, and an error of a registry often names its host only. */
 const named = (cause: unknown, source: string): unknown =>
-  cause instanceof RpcError && !cause.message.includes(source)
+  cause instanceof RpcError
     ? new RpcError(cause.reason, `image ${source}: ${cause.message}`, { hint: cause.hint, cause })
     : cause

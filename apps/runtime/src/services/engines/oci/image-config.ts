@@ -129,7 +129,7 @@ export function portInWords(plan: Pick<Plan, 'settings'>, image: Pick<ImageConfi
   )
   const shown = exposed.slice(0, shownPorts).join(', ')
   if (exposed.length === 1) return `${port} (MCM.PORT)`
-  return `${port} (MCM.PORT; its image exposes ${exposed.length === 0 ? 'none' : shown})`
+  return `${port} (MCM.PORT; its image exposes ${exposed.length === 0 ? 'no port' : shown})`
 }
 
 /**
