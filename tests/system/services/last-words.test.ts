@@ -80,7 +80,9 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
       const name = `deaf-${stream}`
       const env = { 'MCM.HEALTH_SEC': '10' }
       const { message } = await errorOf(deploy(name, `${last}; exec /bin/busybox sleep 600`, env))
-      expect(message).toBe(`it did not listen on its port (MCM.PORT) for 10 s (MCM.HEALTH_SEC): ${words}`)
+      expect(message).toBe(
+        `it did not listen on its port 8080 (MCM.PORT) for 10 s (MCM.HEALTH_SEC): ${words}`,
+      )
     })
 
     it('ends after it has served', async () => {

@@ -35,3 +35,23 @@ it('an image of the device is found by its ID, its name or its reference', () =>
   for (const text of ['redis', 'redis:8', 'other/redis:7', 'cache:7'])
     expect(imageOnDevice([image], text)).toBe(undefined)
 })
+
+it.each([
+  [
+    'docker save',
+    'shop:1.0',
+    ['shop:1.0', 'docker.io/library/shop:1.0'],
+    ['shop', 'shop:2.0', 'team/shop:1.0'],
+  ],
+  ['docker save', 'team/shop:1.0', ['team/shop:1.0'], ['shop:1.0', 'localhost/team/shop:1.0']],
+  [
+    'podman save',
+    'localhost/web:1.0',
+    ['web:1.0', 'localhost/web:1.0'],
+    ['web', 'docker.io/library/web:1.0'],
+  ],
+])('an archive of %s with the tag %s is found by %s, and not by %s', (_, tag, found, others) => {
+  const image = { id: 'c-other', name: 'other', repoTags: [tag] } as ImageRecord
+  expect(found.map((text) => imageOnDevice([image], text))).toEqual(found.map(() => image))
+  expect(others.map((text) => imageOnDevice([image], text))).toEqual(others.map(() => undefined))
+})

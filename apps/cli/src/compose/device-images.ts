@@ -38,7 +38,16 @@ export function imageNameOf(text: string): string {
   )
 }
 
-/** The image of the device with an ID or a name, or one that was fetched by the same reference. */
-export const imageOnDevice = (images: readonly ImageRecord[], text: string): ImageRecord | undefined =>
-  images.find(({ id, name }) => id === text || name === text) ??
-  images.find(({ repoTags }) => repoTags.includes(fullReference(text)))
+/**
+ * The image of the device with an ID or a name, or one that has the reference: because it was fetched by it, or in the archive that was
+ * deployed. Archives have tags as they were built: `shop:1` of Docker, and `localhost/shop:1` of Podman.
+ */
+export function imageOnDevice(images: readonly ImageRecord[], text: string): ImageRecord | undefined {
+  const withTag = (reference: string) =>
+    images.find(({ repoTags }) => repoTags.some((tag) => fullReference(tag) === fullReference(reference)))
+  return (
+    images.find(({ id, name }) => id === text || name === text) ??
+    withTag(text) ??
+    (text.includes('/') ? undefined : withTag(`localhost/${text}`))
+  )
+}

@@ -13,9 +13,20 @@ export interface Remark {
   readonly message: string
 }
 
-/** For a person. */
-export const lineOf = ({ file, line, column, path, message }: Remark): string =>
-  `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${message}`
+/** A line for each remark; one for all services that have the same value by an anchor, a fragment or `extends`. */
+export function linesOf(remarks: readonly Remark[]): string[] {
+  const places = Map.groupBy(remarks, (each) =>
+    keyOf({ ...each, path: each.path.replace(/^services\.[^.]+/, 'services.') }),
+  )
+  return [...places.values()].map(([first, ...others]) => {
+    const { file, line, column, path, message } = first!
+    const more =
+      others.length === 0
+        ? ''
+        : ` (and ${others.length} more ${others.length === 1 ? 'service' : 'services'})`
+    return `${file}:${line}:${column}: ${path === '' ? '' : `${path}${more}: `}${message}`
+  })
+}
 
 export interface Report {
   /** @param message what is wrong with which value, and what to do */

@@ -232,7 +232,7 @@ export const containerSettings = {
     ['isolated', 'open', 'host'],
   ),
   'MCM.ROOT': choice(
-    'Root file system of an OCI container: its own, gone with the instance, of at most `MCM.ROOT_MB` (`writable`); or that of the image, with `/run`, `/tmp`, `/var/run` and `/var/tmp` in memory, 64 MiB each (`read-only`).',
+    'Root file system of an OCI container: its own, gone with the instance, of at most `MCM.ROOT_MB` (`writable`); or that of the image, with `/run`, `/tmp` and `/var/tmp` in memory, 64 MiB each (`read-only`). So is `/var/run`, where it is a link to `/run`, as in nearly all images.',
     ['writable', 'read-only'],
   ),
   'MCM.ROOT_MB': number(
@@ -242,7 +242,7 @@ export const containerSettings = {
     1_048_576,
   ),
   'MCM.TMPFS': setting<readonly string[]>(
-    'Folders of an OCI container in memory, each with its size in MiB (64), such as `/cache:16`. They count as memory of the container.',
+    'Folders of an OCI container in memory, each with its size in MiB (64), such as `/cache:16`. `/var/run` means `/run`. They count as memory of the container.',
     'paths, each with an optional size, separated by commas',
     [],
     readMemoryFolders,

@@ -10,7 +10,7 @@ import {
 import { readSecretValues } from '../../compose/app-secrets.ts'
 import { type Checked, readCompose } from '../../compose/check-compose.ts'
 import { imageNameOf, imageOnDevice } from '../../compose/device-images.ts'
-import { lineOf } from '../../compose/report.ts'
+import { linesOf } from '../../compose/report.ts'
 import type { Context } from '../../context/context.ts'
 import { exitCodes, UsageError } from '../../failure.ts'
 import { followDeployment } from './follow.ts'
@@ -51,7 +51,7 @@ export async function deployCompose(
     value: value.toString('base64'),
   }))
   expectRoomFor(plan, secrets)
-  for (const line of [...checked.warnings.map(lineOf), ...copiesIn(plan)]) context.terminal.note(line)
+  for (const line of [...linesOf(checked.warnings), ...copiesIn(plan)]) context.terminal.note(line)
   const edgeAccessToken = await token()
   const { names, pulls } = await findImages(context, edgeAccessToken, plan)
   const services = plan.services.map((each) => ({ ...each, image: names.get(each.image)! }))

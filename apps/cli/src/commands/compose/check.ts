@@ -1,7 +1,7 @@
 import { configBytes } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { type Checked, checkCompose } from '../../compose/check-compose.ts'
-import { lineOf } from '../../compose/report.ts'
+import { linesOf } from '../../compose/report.ts'
 
 const listOf = (value: unknown): readonly string[] =>
   typeof value === 'string' ? [value] : Array.isArray(value) ? (value as string[]) : []
@@ -49,9 +49,9 @@ const counted = (count: number, one: string, many: string) => `${count} ${count 
 function describe({ files, plan, problems, moreProblems, warnings, notes, moreNotes }: Checked): string {
   const blocks = [
     files.length === 0 ? [] : [`Read: ${files.join(', ')}`],
-    problems.length === 0 ? [] : ['Problems:', ...problems.map(lineOf), ...more(moreProblems, 'problems')],
-    warnings.length === 0 ? [] : ['Warnings:', ...warnings.map(lineOf)],
-    notes.length === 0 ? [] : ['Different here:', ...notes.map(lineOf), ...more(moreNotes, 'notes')],
+    problems.length === 0 ? [] : ['Problems:', ...linesOf(problems), ...more(moreProblems, 'problems')],
+    warnings.length === 0 ? [] : ['Warnings:', ...linesOf(warnings)],
+    notes.length === 0 ? [] : ['Different here:', ...linesOf(notes), ...more(moreNotes, 'notes')],
     plan
       ? summaryOf(plan)
       : [

@@ -1,5 +1,5 @@
 /** Pulls the images of an app before it is deployed. */
-import type { AppPlan } from '@selvedge/protocol'
+import { type AppPlan, RpcError } from '@selvedge/protocol'
 import type { Owner } from '../deployments/ownership.ts'
 import type { AppParts } from './app-parts.ts'
 import type { Progress } from './attempts.ts'
@@ -12,7 +12,7 @@ export interface AppPull {
   readonly now?: boolean | undefined
 }
 
-/** One after the other, as a slow line would have it anyway. @throws as `Images.deploy` */
+/** One after the other, as a slow line would have it anyway. @throws as `Images.deploy`, with the reference of the image */
 export async function pullImages(
   { images }: Pick<AppParts, 'images'>,
   owner: Owner,
@@ -23,7 +23,15 @@ export async function pullImages(
   for (const { source, name, now } of pulls) {
     const users = services.filter(({ image }) => image === name).map((each) => each.name)
     progress.pulling(users, source)
-    await images.deploy(owner, source, { name, now })
+    await images.deploy(owner, source, { name, now }).catch((cause: unknown) => {
+      throw named(cause, source)
+    })
     progress.pulled(users)
   }
 }
+
+/** The error with the reference: an app has several images, and an error of a registry often names its host only. */
+const named = (cause: unknown, source: string): unknown =>
+  cause instanceof RpcError
+    ? new RpcError(cause.reason, `image ${source}: ${cause.message}`, { hint: cause.hint, cause })
+    : cause

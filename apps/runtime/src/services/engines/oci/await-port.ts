@@ -26,14 +26,15 @@ const answers = (upstream: TcpUpstream): Promise<boolean> =>
     })
   })
 
-/** Waits until something listens. Gives why nothing does, where the time is over. */
+/** Waits until something listens. Gives why nothing does, where the time is over. @param port of the container, in words */
 export const awaitPort = (
   upstream: TcpUpstream,
+  port: string,
   seconds: number,
   gone: Promise<Ending>,
 ): Promise<string | undefined> =>
   waitUntilHealthy(
-    async () => ((await answers(upstream)) ? undefined : 'it did not listen on its port (MCM.PORT)'),
+    async () => ((await answers(upstream)) ? undefined : `it did not listen on its port ${port}`),
     {
       seconds,
       pauseMs: 10,

@@ -8,11 +8,11 @@ import type { OciInstance } from './instance.ts'
 
 /** @returns what is missing after `MCM.HEALTH_SEC`, or how it exited; undefined if it is ready */
 export async function awaitReady(
-  { upstream, ended, said, ready }: OciInstance,
+  { upstream, ended, said, ready, portInWords }: OciInstance,
   { 'MCM.HEALTH_SEC': seconds }: ContainerSettings,
 ): Promise<string | undefined> {
   if (ready === 'none') return undefined
-  if (!ready.startsWith('log:')) return awaitPort(upstream as TcpUpstream, seconds, ended)
+  if (!ready.startsWith('log:')) return awaitPort(upstream as TcpUpstream, portInWords, seconds, ended)
   let hasSaid = false
   inBackground(
     'oci.ready',

@@ -173,18 +173,22 @@ const isInit = ([program = '']: readonly string[]): boolean =>
     program,
   )
 
-function memoryFoldersOf({ plan: { settings }, traits }: Description): Record<string, string> {
-  const usual = settings['MCM.ROOT'] === 'read-only' ? inMemory(traits) : []
+/**
+ * Folders in memory, with their options. `/var/run` is a link to `/run` in nearly all images, and engines follow it: they would mount it over
+ * what the runtime and they themselves have in `/run`, or not, as the order of their mounts happens to be.
+ */
+export function memoryFoldersOf(
+  settings: Pick<ContainerSettings, 'MCM.ROOT' | 'MCM.TMPFS'>,
+): Record<string, string> {
+  const usual = settings['MCM.ROOT'] === 'read-only' ? memoryFolders : []
   const own = settings['MCM.TMPFS'].map((each) => each.split(':') as [string, string?])
   return Object.fromEntries([
-    ...usual.map((each) => [each, memoryFolder(64)]),
-    ...own.map(([path, megabytes]) => [path, memoryFolder(Number(megabytes ?? 64))]),
+    ...usual.map((each) => [withoutLink(each), memoryFolder(64)]),
+    ...own.map(([path, megabytes]) => [withoutLink(path), memoryFolder(Number(megabytes ?? 64))]),
   ])
 }
 
-/** Of many images `/var/run` is a link to `/run`; Docker would mount it over what is in there. */
-const inMemory = ({ isPodman }: EngineTraits): readonly string[] =>
-  isPodman ? memoryFolders : memoryFolders.filter((each) => each !== '/var/run')
+const withoutLink = (path: string): string => (path === '/var/run' ? '/run' : path)
 
 function hostConfig(description: Description): object {
   const { plan, folder, network, isPublished, isOfDevice, hasWayOut, volumes, users, traits, config } =
@@ -208,7 +212,7 @@ function hostConfig(description: Description): object {
       { Name: 'nproc', Soft: 4096, Hard: 4096 },
       ...(secretsFolder === undefined ? [] : [withoutCoreDumps]),
     ],
-    Tmpfs: memoryFoldersOf(description),
+    Tmpfs: memoryFoldersOf(settings),
     Init: !isInit(commandOf(description)),
     ShmSize: settings['MCM.SHM_MB'] * mebibyte,
     RestartPolicy: { Name: 'no' },

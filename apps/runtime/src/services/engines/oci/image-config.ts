@@ -102,7 +102,10 @@ export const engineConfig = (config: ImageConfig): Buffer =>
   Buffer.from(JSON.stringify({ ...platform.parse(config), config: program.parse(config.config ?? {}) }))
 
 /** The port that the service listens on: the setting, or what the image exposes, or 8080. @throws RpcError `container_failed` */
-export function portOf({ settings }: Plan, { config }: ImageConfig): number {
+export function portOf(
+  { settings }: Pick<Plan, 'settings'>,
+  { config }: Pick<ImageConfig, 'config'>,
+): number {
   if (settings['MCM.PORT'] !== undefined) return settings['MCM.PORT']
   const [exposed] = Object.keys(config?.ExposedPorts ?? {}).filter((each) => !each.endsWith('/udp'))
   if (exposed === undefined) return defaultPort
@@ -112,6 +115,21 @@ export function portOf({ settings }: Plan, { config }: ImageConfig): number {
     'container_failed',
     `the image exposes ${JSON.stringify(exposed.slice(0, 80))}, which is no TCP port; set MCM.PORT`,
   )
+}
+
+/** Ports of an image that a message names. */
+const shownPorts = 8
+
+/** The port of `portOf` in a message, and what it was chosen from: an image that exposes several often has another one for its service. */
+export function portInWords(plan: Pick<Plan, 'settings'>, image: Pick<ImageConfig, 'config'>): string {
+  const port = portOf(plan, image)
+  if (plan.settings['MCM.PORT'] !== undefined) return `${port} (MCM.PORT)`
+  const exposed = Object.keys(image.config?.ExposedPorts ?? {}).flatMap(
+    (each) => /^(\d{1,5})(?:\/tcp)?$/.exec(each)?.[1] ?? [],
+  )
+  const shown = exposed.slice(0, shownPorts).join(', ')
+  if (exposed.length === 1) return `${port} (MCM.PORT)`
+  return `${port} (MCM.PORT; its image exposes ${exposed.length === 0 ? 'no port' : shown})`
 }
 
 /**

@@ -46,6 +46,7 @@ const follow = (isNew: boolean) =>
     upstream: { host: '127.0.0.1', port: 1 },
     portOf: () => undefined,
     stopSignal: 'SIGTERM',
+    portInWords: '8080 (MCM.PORT)',
     ready: 'tcp',
     healthCommand: undefined,
     isolation: [],

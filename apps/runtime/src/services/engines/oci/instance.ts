@@ -22,6 +22,8 @@ export interface RunningContainer {
   readonly stopSignal: string
   /** When its start is complete: a value of `MCM.READY`. */
   readonly ready: string
+  /** The port that it has to listen on, for a message. */
+  readonly portInWords: string
   /** Command that checks its health. */
   readonly healthCommand: readonly string[] | undefined
   readonly isolation: readonly string[]
@@ -42,6 +44,8 @@ export interface OciInstance extends Instance {
   explain(problem: string): string
   /** When its start is complete: a value of `MCM.READY`. */
   readonly ready: string
+  /** The port that it has to listen on, for a message. */
+  readonly portInWords: string
   /** Resolves when it has written a line with the text of `ready`. */
   readonly said: Promise<void>
 }
@@ -92,6 +96,7 @@ export function followContainer(container: RunningContainer): OciInstance {
     ended,
     explain: output.explain,
     ready: container.ready,
+    portInWords: container.portInWords,
     said: said.promise,
     memory: async () => {
       const path = `/containers/${name}/stats?stream=false&one-shot=true`

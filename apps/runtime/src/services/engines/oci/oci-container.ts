@@ -20,6 +20,7 @@ import type { HostGuard } from './host-guard.ts'
 import {
   healthCommandOf,
   type ImageConfig,
+  portInWords,
   portOf,
   readImageConfig,
   readyOf,
@@ -336,6 +337,7 @@ async function follow(
     portOf: portsIn(found, reach, plan),
     stopSignal: stopSignalOf(plan, prepared.config),
     ready: readyOf(plan, prepared.config),
+    portInWords: portInWords(plan, prepared.config),
     healthCommand: healthCommandOf(plan, prepared.config),
     isolation: [
       ...layersOf(users, userOf(plan, prepared.config), traits, plan.settings),
