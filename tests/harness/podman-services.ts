@@ -1,5 +1,6 @@
 /** A stack with a runtime that has a Podman of its own. */
 import { type Podman, startPodman } from './podman.ts'
+import type { StartPlace } from './processes.ts'
 import { type Services, startServices } from './services.ts'
 
 export interface PodmanServices {
@@ -10,10 +11,13 @@ export interface PodmanServices {
   stop(): Promise<void>
 }
 
-/** @param args more arguments of the runtime */
-export async function startPodmanServices(args: readonly string[] = []): Promise<PodmanServices> {
+/** @param args more arguments of the runtime @param place where that runs */
+export async function startPodmanServices(
+  args: readonly string[] = [],
+  place: StartPlace = {},
+): Promise<PodmanServices> {
   const podman = await startPodman()
-  const services = await startServices({ args: [`--oci.socket=${podman.socket}`, ...args] })
+  const services = await startServices({ args: [`--oci.socket=${podman.socket}`, ...args], place })
   return {
     podman,
     services,

@@ -40,24 +40,33 @@ export function useRuntimeOf(folder: string): void {
 export const isElsewhere = (): boolean => runtimeCheckout !== root
 
 /** Where a program runs; left out: where the test runs, from its checkout. */
-interface StartPlace {
+export interface StartPlace {
   /** A network namespace. */
   readonly space?: string
   readonly cwd?: string
   /** Another built checkout, such as that of an earlier version. */
   readonly checkout?: string
+  /** Files of the device that are empty for it. Needs the right to mount. */
+  readonly emptied?: readonly string[]
 }
+
+/** Starts a program in which files are empty: a mount namespace of its own, in which it keeps its process ID. */
+const emptying = (files: readonly string[]): readonly string[] => [
+  ...['unshare', '--mount', '--propagation', 'slave', 'sh', '-ec'],
+  `${files.map((each) => `mount --bind /dev/null ${each}`).join('; ')}; exec "$0" "$@"`,
+]
 
 /** Runs a program until it is ready. @throws with its standard error, and its exit code as `code`, where it ends before */
 export async function startProgram(
   name: 'runtime' | 'identity' | 'discovery',
   env: Record<string, string>,
   args: readonly string[] = [],
-  { space, cwd, checkout = name === 'runtime' ? runtimeCheckout : root }: StartPlace = {},
+  { space, cwd, emptied = [], checkout = name === 'runtime' ? runtimeCheckout : root }: StartPlace = {},
 ): Promise<Program> {
   const inSpace = space === undefined ? [] : ['ip', 'netns', 'exec', space]
   const [command = '', ...rest] = [
     ...inSpace,
+    ...(emptied.length > 0 ? emptying(emptied) : []),
     process.execPath,
     join(checkout, 'apps', name, 'dist/main.cjs'),
     ...args,
@@ -118,6 +127,8 @@ export async function startStack(
     env?: Record<string, string>
     /** What one of them gets beside it. */
     envOf?: Partial<Record<'runtime' | 'identity' | 'discovery', Record<string, string>>>
+    /** Of the runtime. */
+    place?: StartPlace
   } = {},
 ): Promise<Stack> {
   const folder = await temporaryFolder()
@@ -140,7 +151,12 @@ export async function startStack(
     options.discovery,
   )
   const urls = { SELVEDGE_IDENTITY_URL: identity.url, SELVEDGE_DISCOVERY_URL: discovery.url }
-  const runtime = await startProgram('runtime', { ...env, ...urls, ...envOf.runtime }, options.runtime)
+  const runtime = await startProgram(
+    'runtime',
+    { ...env, ...urls, ...envOf.runtime },
+    options.runtime,
+    options.place,
+  )
   return {
     state: env.SELVEDGE_STATE,
     identity,

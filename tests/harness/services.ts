@@ -4,7 +4,7 @@ import type { RuntimeClient } from '@selvedge/client'
 import type { ContainerRecord } from '@selvedge/protocol'
 import { functionImage, writeFile } from './archives.ts'
 import { accessToken, createDeveloper, type Developer, runtimeOf } from './flow.ts'
-import { type Stack, startProgram, startStack } from './processes.ts'
+import { type Stack, type StartPlace, startProgram, startStack } from './processes.ts'
 
 export interface Answer {
   readonly status: number
@@ -53,10 +53,12 @@ export async function startServices(
     discovery?: readonly string[]
     env?: Record<string, string>
     envOf?: NonNullable<Parameters<typeof startStack>[0]>['envOf']
+    /** Of the runtime. */
+    place?: StartPlace
   } = {},
 ): Promise<Services> {
-  const { args = [], identity = [], discovery = [], env = {}, envOf = {} } = options
-  const stack = await startStack({ runtime: args, identity, discovery, env, envOf })
+  const { args = [], identity = [], discovery = [], env = {}, envOf = {}, place = {} } = options
+  const stack = await startStack({ runtime: args, identity, discovery, env, envOf, place })
   const developer = await createDeveloper(stack.state)
   const token = await accessToken(stack, developer)
   let { runtime: program } = stack
@@ -96,6 +98,7 @@ export async function startServices(
           ...env,
         },
         args,
+        place,
       )
     },
     stopRuntime: (signal) => program.stop(signal),

@@ -8,24 +8,13 @@ import { readFileSync, realpathSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { TarEntry } from '../../harness/archives.ts'
+import { ask, askAll, busybox } from '../../harness/ask-hosts.ts'
 import { cgiImage } from '../../harness/cgi-image.ts'
 import { findProgram, needs } from '../../harness/installed.ts'
 import { type NameServer, startNameServer } from '../../harness/name-server.ts'
 import { linkLocalAddress, makeOutside, type Outside } from '../../harness/outside.ts'
 import { type Podman, podmanNeeds, startPodman } from '../../harness/podman.ts'
 import { type Services, startServices } from '../../harness/services.ts'
-
-const busybox = '/bin/busybox'
-/** Requests the page of a host, and writes what came and how that exited. */
-const ask = (host: string, port: number | string) =>
-  `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | ${busybox} timeout 4 ${busybox} nc -w 3 ${host} ${port} 2>&1; echo "exit code $?";`
-/** The same for several at once, each written as a whole: what is not answered takes its seconds. */
-const askAll = (...all: readonly (readonly [host: string, port: number | string])[]) =>
-  [
-    ...all.map(([host, port], at) => `{ ${ask(host, port)} } > /tmp/asked-${at} &`),
-    'wait',
-    `${busybox} cat ${all.map((_, at) => `/tmp/asked-${at}`).join(' ')}`,
-  ].join('\n')
 
 /** The program that changes rules, with its libraries. */
 function nftFiles(): TarEntry[] {

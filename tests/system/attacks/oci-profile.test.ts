@@ -1,6 +1,9 @@
-/** Hostile programs that are root in their container, with the capabilities that they get by default, on a real Podman. */
-import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+/**
+ * Hostile programs that are root in their container, with the capabilities that they get by default, on a real Podman: with user IDs of
+ * their own, and on a device that has none for containers, where they are root of the device with few capabilities.
+ */
+import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TarEntry } from '../../harness/archives.ts'
 import { type CgiImage, shellImage } from '../../harness/cgi-image.ts'
@@ -11,6 +14,7 @@ import type { Services } from '../../harness/services.ts'
 
 interface Inspected {
   readonly Name: string
+  readonly State: { readonly Pid: number }
   readonly Config: { readonly Labels: Record<string, string> }
   readonly GraphDriver: { readonly Data: { readonly UpperDir: string } }
 }
@@ -22,7 +26,15 @@ interface Deployed {
   run(script: string): Promise<string>
 }
 
-describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
+for (const hasIds of [true, false])
+  describe(
+    hasIds ? 'a container of root' : 'a container of root that is root of the device',
+    needs(...podmanNeeds, 'busybox', hasIds ? 'user IDs' : 'mounts'),
+    () => attack(hasIds),
+  )
+
+/** @param hasIds whether the device has user IDs for containers */
+function attack(hasIds: boolean): void {
   let podman: Podman
   let services: Services
   let stack: PodmanServices
@@ -30,7 +42,7 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
   let one: Deployed
   let nameOfOne: string
   beforeAll(async () => {
-    stack = await startPodmanServices()
+    stack = await startPodmanServices([], hasIds ? {} : { emptied: ['/etc/subuid', '/etc/subgid'] })
     ;({ podman, services } = stack)
     usual = await install({ name: 'usual', files })
     one = await deploy('one', usual, { 'MCM.VOLUMES': 'data:/data' })
@@ -82,6 +94,7 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
       'insmod',
       'ls',
       'mkdir',
+      'rm',
     ],
     ...[
       'mknod',
@@ -113,6 +126,13 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
     ((await podman.get('/volumes')) as { Volumes: { Mountpoint: string }[] }).Volumes.map(
       ({ Mountpoint }) => Mountpoint,
     )
+  /** Whether other users of the device reach nothing at a path in the folder of the engine. */
+  const isClosed = (path: string) => {
+    const parts = dirname(relative(podman.folder, path)).split('/')
+    return parts.some(
+      (_, at) => (statSync(join(podman.folder, ...parts.slice(0, at + 1))).mode & 0o001) === 0,
+    )
+  }
   const historyOf = async (id: string) =>
     (await services.runtime().getContainerHistory({ edgeAccessToken: services.token, id })).history
 
@@ -182,38 +202,64 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
           /^rw/.test(options) && /^(ext|xfs|btrfs|overlay|zfs|f2fs|tmpfs)/.test(type),
       )
       .map(([, path]) => path)
-    expect(writable.toSorted()).toEqual(
+    // What of the kernel is hidden may be the null device.
+    const hidden = (
+      await one.run(`for each in ${writable.join(' ')}; do stat -c '%F %t %T %n' $each; done`)
+    ).matchAll(/^character special file 1 3 (\S+)$/gm)
+    const nothing = [...hidden].map(([, path]) => path)
+    expect(writable.filter((each) => !nothing.includes(each)).toSorted()).toEqual(
       ['/', '/data', '/dev', '/dev/shm', '/sys/fs/cgroup'].filter((each) => writable.includes(each)),
     )
     expect(writable).toContain('/data')
   })
 
-  it('shares no ID with the device or with another container, and reaches no volume of another one; it has the same IDs after a redeploy, so that its volumes keep the owners of their files', async () => {
-    const script =
-      'id -u; cat /proc/self/uid_map; echo secret > /data/secret; chmod 600 /data/secret; chown 7:7 /data/secret'
-    const env = { 'MCM.VOLUMES': 'data:/data' }
-    const other = await deploy('other', usual, env)
-    expect(await one.run(script)).toMatch(/^0\n\s+0\s+\d+\s+65536\n$/)
-    await other.run(script)
-    const first = firstId(await podman.inspect<Inspected>(nameOfOne))
-    const idsOfOther = async () =>
-      new Set((await inspectAll()).filter(({ Name }) => Name !== nameOfOne).map(firstId))
-    const [second = 0] = await idsOfOther()
-    expect(Math.abs(first - second)).toBeGreaterThanOrEqual(rangeSize)
-    expect(Math.min(first, second)).toBeGreaterThan(rangeSize)
-    const owners = (await mountpoints()).map((each) => statSync(join(each, 'secret')).uid)
-    expect(owners.toSorted()).toEqual([first + 7, second + 7].toSorted())
+  if (hasIds)
+    it('shares no ID with the device or with another container, and reaches no volume of another one; it has the same IDs after a redeploy, so that its volumes keep the owners of their files', async () => {
+      const script =
+        'id -u; cat /proc/self/uid_map; echo secret > /data/secret; chmod 600 /data/secret; chown 7:7 /data/secret'
+      const env = { 'MCM.VOLUMES': 'data:/data' }
+      const other = await deploy('other', usual, env)
+      expect(await one.run(script)).toMatch(/^0\n\s+0\s+\d+\s+65536\n$/)
+      await other.run(script)
+      const first = firstId(await podman.inspect<Inspected>(nameOfOne))
+      const idsOfOther = async () =>
+        new Set((await inspectAll()).filter(({ Name }) => Name !== nameOfOne).map(firstId))
+      const [second = 0] = await idsOfOther()
+      expect(Math.abs(first - second)).toBeGreaterThanOrEqual(rangeSize)
+      expect(Math.min(first, second)).toBeGreaterThan(rangeSize)
+      const owners = (await mountpoints()).map((each) => statSync(join(each, 'secret')).uid)
+      expect(owners.toSorted()).toEqual([first + 7, second + 7].toSorted())
 
-    const again = 'touch /data/a /data/b; chown 7:8 /data/b; stat -c "%n %u %g" /data/a /data/b'
-    const before = await other.run(again)
-    expect(before).toBe('/data/a 0 0\n/data/b 7 8\n')
-    const redeployed = await deploy('other', usual, { ...env, REVISION: '2' })
-    expect(await redeployed.run(`${again}; echo $REVISION`)).toBe(`${before}2\n`)
-    await services.restart('SIGKILL')
-    expect(await redeployed.run(`${again}; echo $REVISION`)).toBe(`${before}2\n`)
-    expect(await idsOfOther()).toEqual(new Set([second]))
-    await redeployed.remove()
-  })
+      const again = 'touch /data/a /data/b; chown 7:8 /data/b; stat -c "%n %u %g" /data/a /data/b'
+      const before = await other.run(again)
+      expect(before).toBe('/data/a 0 0\n/data/b 7 8\n')
+      const redeployed = await deploy('other', usual, { ...env, REVISION: '2' })
+      expect(await redeployed.run(`${again}; echo $REVISION`)).toBe(`${before}2\n`)
+      await services.restart('SIGKILL')
+      expect(await redeployed.run(`${again}; echo $REVISION`)).toBe(`${before}2\n`)
+      expect(await idsOfOther()).toEqual(new Set([second]))
+      await redeployed.remove()
+    })
+  else
+    it('is root of the device, with few capabilities: its files are those of users of the device, and it reaches no volume of another container', async () => {
+      const env = { 'MCM.VOLUMES': 'data:/data' }
+      const other = await deploy('other', usual, env)
+      expect(other.isolation).toContain('few capabilities')
+      expect(other.isolation).not.toContain('user namespace')
+      const script =
+        'id -u; cat /proc/self/uid_map; echo hidden > /data/secret; chmod 600 /data/secret; chown 7:7 /data/secret'
+      for (const { run } of [one, other]) expect(await run(script)).toMatch(/^0\n\s+0\s+0\s+4294967295\n$/)
+      const volumes = await mountpoints()
+      expect(volumes.map((each) => statSync(join(each, 'secret')).uid)).toEqual([7, 7])
+      const attempts = volumes.map((each) => `cat ${each}/secret /proc/1/root${each}/secret 2>/dev/null`)
+      // Without DAC_OVERRIDE, root reads only what its own user may.
+      expect(await other.run(['cat /data/secret 2>&1', ...attempts].join('; '))).toMatch(
+        /^cat: .*Permission denied\n$/,
+      )
+      await services.restart('SIGKILL')
+      expect(await other.run('stat -c "%u %g" /data/secret')).toBe('7 7\n')
+      await other.remove()
+    })
 
   it.each(['99', 'guest', '99:99'])(
     'has no capabilities if its program starts as %s: it does not read what other users of its image may',
@@ -232,13 +278,20 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
 
   it('gains nothing by a set-user-ID file, in the container or on the device', async () => {
     const text = await one.run(
-      `mkdir /x; cp /bin/busybox /x; chmod 6755 /x/busybox; su -s /bin/sh guest -c '/x/busybox id -u; grep NoNewPrivs /proc/self/status'`,
+      `mkdir /tmp/x; cp /bin/busybox /tmp/x; chmod 6755 /tmp/x/busybox; su -s /bin/sh guest -c '/tmp/x/busybox id -u; grep NoNewPrivs /proc/self/status'`,
     )
     expect(text).toMatch(/^99\nNoNewPrivs:\s+1\n$/)
+    await one.run('cp /bin/busybox /data/set-id; chmod 6755 /data/set-id')
     const container = await podman.inspect<Inspected>(nameOfOne)
-    const { mode, uid } = lstatSync(join(container.GraphDriver.Data.UpperDir, 'x/busybox'))
-    expect(mode & 0o6000).toBe(0o6000)
-    expect(uid).toBe(firstId(container))
+    const [volume = ''] = await mountpoints()
+    for (const path of [join(container.GraphDriver.Data.UpperDir, 'tmp/x/busybox'), join(volume, 'set-id')]) {
+      const { mode, uid } = lstatSync(path)
+      expect(mode & 0o6000).toBe(0o6000)
+      expect(uid).toBe(hasIds ? firstId(container) : 0)
+      // The folders of the engine: else other users of the device could run it as its owner.
+      if (!hasIds) expect(isClosed(path)).toBe(true)
+    }
+    await one.run('rm /data/set-id')
   })
 
   it.each<[string, TarEntry]>([
@@ -258,14 +311,11 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
         'echo begun; exec >/dev/null 2>&1; for each in 1 2 3; do (while :; do sleep 300 & done) & done; while :; do sleep 300 & done',
       )
       .catch(() => undefined)
-    const ids = new Set((await inspectAll()).map(firstId))
+    const added = (await inspectAll()).find(({ Name }) => Name !== nameOfOne)!
+    const space = spaceOf(added.State.Pid)
+    expect(space).toMatch(/^pid:/)
     const owned = () =>
-      readdirSync('/proc')
-        .filter((each) => /^\d+$/.test(each))
-        .filter((pid) => {
-          const uid = Number(/^Uid:\s+(\d+)/m.exec(statusOf(pid))?.[1] ?? 0)
-          return [...ids].some((id) => uid >= id && uid < id + rangeSize)
-        }).length
+      readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && spaceOf(pid) === space).length
     await expect.poll(owned).toBeGreaterThan(30)
     expect(await one.run('echo well')).toBe('well\n')
     expect(owned()).toBeLessThan(48 + 10)
@@ -273,7 +323,7 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
   })
 
   it.each([
-    ['root file system', '/x', {}],
+    ['root file system', '/tmp/full', {}],
     ['volume that its image declares', '/data/x', { Volumes: { '/data': {} } }],
   ])('that fills its %s is stopped, with the reason in its history', async (_, file, config) => {
     const image = await install({ name: 'full', files, config })
@@ -322,11 +372,12 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
     }
     expect(readFileSync('/etc/hostname', 'utf8').trim()).toBe(marker)
   })
-})
+}
 
-const statusOf = (pid: string): string => {
+/** The namespace of process IDs that a process is in; empty if it has exited. */
+const spaceOf = (pid: string | number): string => {
   try {
-    return readFileSync(`/proc/${pid}/status`, 'utf8')
+    return readlinkSync(`/proc/${pid}/ns/pid`)
   } catch {
     return ''
   }

@@ -167,7 +167,16 @@ export const appPlan = z.strictObject({
     .max(appPlanLimits.services)
     .describe('Each after those that it depends on'),
   networks: z
-    .array(z.strictObject({ name: part, isInternal: z.boolean().describe('Whether it has no way out') }))
+    .array(
+      z.strictObject({
+        name: part,
+        isInternal: z
+          .boolean()
+          .describe(
+            'Whether it has no way out: a service on such networks alone has `MCM.OUTBOUND: "none"`, unless its `env` lists what it reaches',
+          ),
+      }),
+    )
     .max(appPlanLimits.networks),
   volumes: z.array(z.strictObject({ name: part })).max(appPlanLimits.volumes),
   secrets: z.array(appSecret).max(appPlanLimits.secrets),

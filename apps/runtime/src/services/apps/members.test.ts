@@ -19,6 +19,31 @@ const refusalOf = (wanted: AppPlan): string => {
   }
 }
 
+it.each<[string, string[], Record<string, string>, string | undefined]>([
+  ['on internal networks alone has no way out', ['back', 'vault'], {}, 'none'],
+  ['on another network, too, has the usual one', ['back', 'front'], {}, undefined],
+  ['without networks has the usual one', [], {}, undefined],
+  ['that lists what it reaches has that', ['back'], { 'MCM.OUTBOUND': 'api.test' }, 'api.test'],
+])('a member %s', (_, networks, env, expected) => {
+  const on = networks.map((network) => ({ network, aliases: [] }))
+  const wanted = plan('shop', [service('db', { env, networks: on })], { networks: withInternal })
+  expect(readMembers(wanted)[0]!.spec.env['MCM.OUTBOUND']).toBe(expected)
+})
+
+it('a member on internal networks alone is not put into another network', () => {
+  const env = { 'MCM.NETWORK': 'open' }
+  const networks = [{ network: 'back', aliases: [] }]
+  expect(refusalOf(plan('shop', [service('db', { env, networks })], { networks: withInternal }))).toContain(
+    'expected "isolated"',
+  )
+})
+
+const withInternal = [
+  { name: 'back', isInternal: true },
+  { name: 'vault', isInternal: true },
+  { name: 'front', isInternal: false },
+]
+
 it('a member gets its settings from the parts of the plan', () => {
   const wanted = plan(
     'shop',
@@ -56,6 +81,7 @@ it('a member gets its settings from the parts of the plan', () => {
       env: {
         X: '1',
         'MCM.MEMORY_MB': '64',
+        'MCM.OUTBOUND': 'none',
         'MCM.GATEWAY': 'off',
         'MCM.VOLUMES': expect.stringMatching(
           /^data:\/data, v-[0-9a-f]{16}:\/other, v-[0-9a-f]{16}:\/tmp\/x$/,

@@ -8,7 +8,7 @@ import { configBytes } from '../config-content.ts'
 import type { AppPlan, AppService } from '../plan.ts'
 import { checkFolders, configsOf } from './configs.ts'
 import { checkEnv, joined, settingsOf } from './env.ts'
-import { checkNetworks, checkTaken } from './networks.ts'
+import { checkNetworks, checkTaken, networkSettings } from './networks.ts'
 import { checkOnce, checkOrder, isOnce, onceSettings, retriesOf } from './once.ts'
 import type { AppProblem, PlanContext, PlanReaderOptions, ReadMember, ReadPlan } from './problems.ts'
 import { secretsOf } from './secrets.ts'
@@ -81,7 +81,12 @@ function readMember(context: PlanContext, service: AppService, path: AppProblem[
     spec: {
       name: appContainerName(context.plan.name, service.name),
       image: service.image,
-      env: { ...(isOnce(service) && onceSettings), ...service.env, ...parts },
+      env: {
+        ...(isOnce(service) && onceSettings),
+        ...networkSettings(context, service),
+        ...service.env,
+        ...parts,
+      },
     },
     networks: service.networks,
     dependsOn: [...new Set(service.dependsOn.map((each) => each.service))],
