@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Fetch } from '@selvedge/client'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Terminal } from '../output/terminal.ts'
 import { configFolder, readPrivateFile, writePrivateFile } from './config-folder.ts'
 import { confirming, createConfirm } from './confirm.ts'
@@ -49,6 +49,8 @@ describe('an address that the user did not name', () => {
     await createConfirm(own, terminal)(address)
     await createConfirm(own, terminal)(address)
     expect(questions).toEqual([expect.stringContaining('It is id.example.')])
+    const { addresses } = JSON.parse(readFileSync(join(own, 'confirmed.json'), 'utf8'))
+    expect(addresses).toEqual([address.key])
     expect(statSync(own).mode & 0o777).toBe(0o700)
     expect(statSync(join(own, 'confirmed.json')).mode & 0o777).toBe(0o600)
   })
@@ -67,7 +69,7 @@ describe('an address that the user did not name', () => {
     await expect(refusal).rejects.toMatchObject({ hint: '--identity-url x' })
   })
 
-  it.each(['{', '{}', '[1]'])('is refused where the file of answers holds %s', async (text) => {
+  it.each(['{', '{}', '[1]', '["a", 1]'])('is refused where the file of answers holds %s', async (text) => {
     writeFileSync(join(folder, 'confirmed.json'), text, { mode: 0o600 })
     await expect(createConfirm(folder, terminalWith(true).terminal)(address)).rejects.toThrow('is damaged')
   })
@@ -96,9 +98,35 @@ describe('a request to such an address', () => {
     [{ body: '' }, 1],
     [{ headers: { Authorization: 'Bearer x' } }, 1],
     [{ headers: { DPoP: 'x' } }, 1],
+    [{ headers: { 'X-Accept': 'x' } }, 1],
+    [{ headers: { 'Accept-X': 'x' } }, 1],
+    [{ headers: { accept: '*/*' } }, 0],
     [{ headers: { 'Content-Type': 'application/json' } }, 0],
   ])('%j leads to %d questions', async (init, times) => {
     expect(await send(init)).toBe(times)
+  })
+})
+
+describe('the time limit of a request', () => {
+  it.each([
+    [1000, true],
+    [1001, false],
+  ])('after %d ms of a question is its own: %s', async (ms, isOwn) => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    // A monotonic clock is not at zero.
+    vi.advanceTimersByTime(50_000)
+    const { signal } = new AbortController()
+    let sent: Parameters<Fetch>[1] | undefined
+    const fetch: Fetch = async (_, init) => {
+      sent = init
+      return { status: 200, headers: { get: () => null }, text: async () => '' }
+    }
+    const init = { method: 'POST', headers: { DPoP: 'x' }, signal, redirect: 'error' } as const
+    await confirming(fetch, async () => void vi.advanceTimersByTime(ms))('http://x', init)
+    expect(sent).toMatchObject({ method: 'POST', headers: { DPoP: 'x' }, redirect: 'error' })
+    expect(sent?.signal === signal).toBe(isOwn)
+    expect(sent?.signal?.aborted).toBe(false)
   })
 })
 

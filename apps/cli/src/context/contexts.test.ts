@@ -52,6 +52,38 @@ describe('the contexts of a user', () => {
     expect(() => contexts[action]('constructor')).toThrow(UsageError)
   })
 
+  it('are in use until another one is, or no context', () => {
+    contexts.add(kitchen)
+    contexts.add(garage)
+    contexts.use('garage')
+    contexts.remove('kitchen')
+    expect(contexts.read()).toEqual({ current: 'garage', contexts: [garage] })
+    contexts.use(undefined)
+    expect(contexts.read()).toEqual({ current: undefined, contexts: [garage] })
+  })
+
+  it('are named when another name is unknown, ten of them', () => {
+    const hint = () => {
+      try {
+        contexts.find('kitchn')
+      } catch (cause) {
+        return (cause as UsageError).hint
+      }
+      throw new Error('it was found')
+    }
+    const all = ' "selvedge context list" shows all.'
+    expect(hint()).toBe('Add one: selvedge context add <name> --url <url>')
+    contexts.add(kitchen)
+    expect(hint()).toBe(`There is kitchen.${all}`)
+    contexts.add(garage)
+    expect(hint()).toBe(`There are kitchen, garage.${all}`)
+    const many = Array.from({ length: 11 }, (_, at) => ({ ...garage, name: `n${at}` }))
+    put({ format: 1, contexts: many.slice(0, 10) })
+    expect(hint()).toBe(`There are n0, n1, n2, n3, n4, n5, n6, n7, n8, n9.${all}`)
+    put({ format: 1, contexts: many })
+    expect(hint()).toBe(`There are n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, ….${all}`)
+  })
+
   it('are at most 1,000', () => {
     put({ format: 1, contexts: Array.from({ length: 1000 }, (_, at) => ({ ...garage, name: `n${at}` })) })
     expect(() => contexts.add(kitchen)).toThrow('1000')
@@ -60,9 +92,14 @@ describe('the contexts of a user', () => {
   it.each(['', '-x', '.', 'a b', 'a/b', '__proto__', '\u001b[31m', 'x'.repeat(64), 'default'])(
     'cannot have the name %j',
     (name) => {
-      expect(() => readContextName(name)).toThrow(UsageError)
+      const message = name === 'default' ? 'means no context' : 'a context cannot have the name'
+      expect(() => readContextName(name)).toThrow(message)
     },
   )
+
+  it.each(['kitchen', 'K', '0', 'a.b_c-d', 'x'.repeat(63)])('can have the name %j', (name) => {
+    expect(readContextName(name)).toBe(name)
+  })
 })
 
 describe('a file of contexts', () => {
@@ -74,6 +111,8 @@ describe('a file of contexts', () => {
     ['a context without a name', { contexts: [{ url: kitchen.url }] }],
     ['a context without an address', { contexts: [{ name: 'x' }] }],
     ['a context that is null', { contexts: [null] }],
+    ['a context that is a text', { contexts: ['x'] }],
+    ['an empty address', { contexts: [{ ...kitchen, discoveryUrl: '' }] }],
     ['a name that no context can have', { contexts: [{ ...kitchen, name: '../x' }] }],
     ['the name for no context', { contexts: [{ ...kitchen, name: 'default' }] }],
     ['the same name twice', { contexts: [kitchen, kitchen] }],
@@ -104,6 +143,19 @@ describe('a file of contexts', () => {
       put({ contexts: [{ ...kitchen, [key]: url }] })
       expect(() => contexts.read()).toThrow(reason)
     }
+  })
+
+  it('with texts of up to 4096 characters is read', () => {
+    const list = [{ name: 'x', state: `/${'x'.repeat(4095)}` }]
+    put({ contexts: list })
+    expect(contexts.read().contexts).toEqual(list)
+    put({ contexts: [{ name: 'x', state: `/${'x'.repeat(4096)}` }] })
+    expect(() => contexts.read()).toThrow('is damaged')
+  })
+
+  it('with a wrong address is named, with the context and its member', () => {
+    put({ contexts: [{ ...kitchen, identityUrl: 'http://192.0.2.1' }] })
+    expect(() => contexts.read()).toThrow(`"identityUrl" of the context kitchen in ${path()}`)
   })
 
   it('that others can read, or that is a link, is refused', () => {

@@ -1,7 +1,7 @@
 /** The note of the last backup: read at each scrape, whatever is in its place. */
 
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -43,6 +43,24 @@ it.each<[string, () => void]>([
 ])('is unknown if the file %s', (_, make) => {
   make()
   expect(readLastBackup(folder)).toBe(undefined)
+})
+
+it('holds no file open, whatever it is', async () => {
+  /** The lowest number without a file. */
+  const free = () => {
+    const file = openSync(folder, 'r')
+    closeSync(file)
+    return file
+  }
+  await noteBackup(folder, at)
+  mkdirSync(join(folder, 'other/last-backup'), { recursive: true })
+  const before = free()
+  // More than other parts of the process could open meanwhile.
+  for (let each = 0; each < 200; each++) {
+    readLastBackup(folder)
+    readLastBackup(join(folder, 'other'))
+  }
+  expect(free() - before).toBeLessThan(100)
 })
 
 it('has an age, which is unknown if it seems to be made later than now', async () => {

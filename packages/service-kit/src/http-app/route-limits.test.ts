@@ -1,10 +1,11 @@
 /** Requests of clients that leave: each is counted exactly as long as its handler works. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { createLog } from '../log/index.ts'
 import { followWorkload } from '../work/workload.ts'
 import { createHttpApp } from './http-app.ts'
+import { limitRoutes } from './route-limits.ts'
 
 const ending: (() => unknown)[] = []
 afterEach(async () => {
@@ -91,4 +92,62 @@ it('refuses with 503 beyond the limit, and serves again when the work is complet
   await expect.poll(() => working.length).toBe(1)
   endAll()
   expect(await next).toEqual([200, { status: 'ok' }])
+})
+
+describe('routes', () => {
+  interface Route {
+    readonly url: string
+    handler(request: object, reply: object): unknown
+  }
+
+  /** Routes as an app declares them, with handlers that work until `end`. */
+  function declare(...urls: string[]) {
+    const refused: unknown[] = []
+    const working: (() => void)[] = []
+    const handler = () => new Promise<void>((resolve) => working.push(resolve))
+    let onRoute = (_: Route): void => undefined
+    const addHook = (name: string, hook: typeof onRoute) => {
+      if (name === 'onRoute') onRoute = hook
+    }
+    limitRoutes({ addHook } as never, new Set(['/vital']), (response) => void refused.push(response))
+    const routes = urls.map((url): Route => ({ url, handler }))
+    for (const each of routes) onRoute(each)
+    ending.push(() => {
+      for (const end of working) end()
+    })
+    const raw = { response: true }
+    let hijacked = 0
+    const call = (route = routes[0]!) => route.handler({}, { raw, hijack: () => void hijacked++ })
+    /** Calls a route until there is no room. */
+    const fill = (route = routes[0]!) => {
+      for (let each = 0; each < 10_000 && refused.length === 0; each++) call(route)
+    }
+    return { routes, handler, refused, raw, call, fill, working, hijackedCount: () => hijacked }
+  }
+
+  it('that are vital are not limited', () => {
+    const { routes, handler } = declare('/vital', '/other')
+    expect(routes[0]!.handler).toBe(handler)
+    expect(routes[1]!.handler).not.toBe(handler)
+  })
+
+  it('of one path share a limit, and those of another have their own', () => {
+    const { routes, fill, call, refused, raw, working, hijackedCount } = declare('/a', '/a', '/b')
+    fill()
+    expect([refused, hijackedCount()]).toEqual([[raw], 1])
+    const before = working.length
+    call(routes[1])
+    expect([refused.length, working.length]).toEqual([2, before])
+    call(routes[2])
+    expect([refused.length, working.length]).toEqual([2, before + 1])
+  })
+
+  it('count as requests in the work of the process', () => {
+    const workload = followWorkload()
+    ending.push(() => workload.stop())
+    const { call } = declare('/a')
+    expect(workload.counts()).toEqual({ requests: 0 })
+    call()
+    expect(workload.counts()).toEqual({ requests: 1 })
+  })
 })

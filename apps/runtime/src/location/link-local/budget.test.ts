@@ -45,3 +45,14 @@ it('a jump of the wall clock adds and removes no token', () => {
   vi.advanceTimersByTime(1000)
   expect(budget.take('eve')).toBe(true)
 })
+
+it('of 1000 senders each has tokens of its own; of more, the longest unused starts again', () => {
+  const budget = createBudget({ each: { burst: 5, perSecond: 2 }, all: { burst: 100_000, perSecond: 1 } })
+  taken(budget, times(5, 'eve'))
+  taken(budget, times(5, 'ann'))
+  for (let each = 0; each < 998; each++) budget.take(`s${each}`)
+  expect(budget.take('eve')).toBe(false)
+  budget.take('another')
+  expect(budget.take('eve')).toBe(false)
+  expect(taken(budget, times(9, 'ann'))).toBe(5)
+})

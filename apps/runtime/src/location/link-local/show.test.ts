@@ -53,3 +53,31 @@ it('shows to anyone what is announced unsealed, and not which nodes are of the a
   const [, shown] = showNodes([bob, zoe], 'anyone', parts)
   expect(shown).toMatchObject({ name: null, accountId: null, services: [], distance: null, fix: null })
 })
+
+it('shows what a neighbour of the account sealed, and when it was last received', () => {
+  const received = performance.now()
+  const bob = { ...heard('bob', '10.77.1.2', ['10.77.1.2']), heardAt: received - 50_000 }
+  const older = { ...bob, heardAt: received - 90_000 }
+  const zoe = { ...heard('zoe', '10.77.1.8'), heardAt: received }
+  const services = [{ name: 'cam' }]
+  const sealed = [older, bob].map((each) => ({ ...each, statement: { ...each.statement!, services } }))
+  const [first, second] = showNodes([zoe, ...sealed] as Heard[], 'account', parts)
+  expect(first).toMatchObject({ nodeId: 'bob', name: 'bob', accountId: 'account', services })
+  expect(second).toMatchObject({ nodeId: 'zoe', name: null, accountId: null, services: [] })
+  // The time from `received` until now makes them older.
+  const ageOf = (record = first!) => parts.now - Date.parse(record.heardAt!)
+  expect(ageOf()).toBeGreaterThanOrEqual(50_000)
+  expect(ageOf()).toBeLessThan(90_000)
+  expect(ageOf(second)).toBeLessThan(50_000)
+})
+
+it('shows neighbours of the account in the order of their IDs', () => {
+  const names = ['carl', 'ann', 'bob']
+  const all = names.map((each) => heard(each, '10.77.1.2', ['10.77.1.2']))
+  expect(showNodes(all, 'account', parts).map(({ nodeId }) => nodeId)).toEqual(['ann', 'bob', 'carl'])
+})
+
+it('shows the address of a sender on a network that the device has left', () => {
+  const bob = { ...heard('bob', '10.9.1.2', ['10.77.1.2']), network: 'right' }
+  expect(picture([bob])).toEqual(['bob online 10.9.1.2'])
+})

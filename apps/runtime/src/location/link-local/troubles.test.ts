@@ -4,11 +4,13 @@ import { createNotices } from '../../device/node/notices.ts'
 import type { Trouble } from './link-socket.ts'
 import { createTroubles, type Troubles } from './troubles.ts'
 
+let log: ReturnType<typeof createMemoryLog>
 let notices: ReturnType<typeof createNotices>
 let troubles: Troubles
 beforeEach(() => {
   notices = createNotices(createFakeClock(), createMemoryLog())
-  troubles = createTroubles(createMemoryLog(), notices)
+  log = createMemoryLog()
+  troubles = createTroubles(log, notices)
 })
 const fail = (network: string, failures: number) =>
   troubles.failed({ network, failures, cause: new Error('down') } as Trouble)
@@ -35,4 +37,21 @@ it('shows no trouble of networks that are left', () => {
   fail('left', 3)
   troubles.clear()
   expect(raised()).toEqual([])
+})
+
+it('shows the networks of now after others were left', () => {
+  troubles.clear()
+  fail('left', 3)
+  troubles.clear()
+  fail('right', 3)
+  expect(raised()).toEqual(['link_local_unavailable'])
+  troubles.recovered('right')
+  expect(raised()).toEqual([])
+})
+
+it('shows which network fails, and why', () => {
+  fail('left', 3)
+  expect(log.lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 'debug', network: 'left', failures: 3, why: 'down' },
+  ])
 })

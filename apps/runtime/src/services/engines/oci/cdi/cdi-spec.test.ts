@@ -107,3 +107,41 @@ it.each([
 ])('a file is not used: %s', (_, text, why) => {
   expect(() => readCdiFile(text)).toThrow(why)
 })
+
+it.each([
+  ...['bind', 'noexec', 'nodev', 'nosuid', 'private', 'ro', 'rprivate', 'rslave', 'rw', 'slave'].map(
+    (option) => ({ mounts: [{ hostPath: '/a', containerPath: '/b', options: [option] }] }),
+  ),
+  ...['', 'bind'].map((type) => ({ mounts: [{ hostPath: '/a', containerPath: '/b', type }] })),
+  ...['', 'b', 'c', 'u', 'p'].map((type) => ({ deviceNodes: [{ path: '/dev/zero', type }] })),
+  ...['', 'r', 'w', 'm', 'rm', 'rwm'].map((permissions) => ({
+    deviceNodes: [{ path: '/dev/zero', permissions }],
+  })),
+  ...['_=', 'a9_=x', 'Ab=\n'].map((variable) => ({ env: [variable] })),
+  { env: Array(64).fill(`A=${'x'.repeat(4094)}`) },
+])('a container gets %j', (edits) => {
+  const { nodes, mounts, env } = deviceWith(edits)
+  expect(nodes.length + mounts.length + Object.keys(env).length).toBe(1)
+})
+
+it.each([
+  ...['x', 'rx', 'xr', 'mr'].map((permissions) => ({ deviceNodes: [{ path: '/dev/zero', permissions }] })),
+  ...['9=x', '=x', 'a b=x', '-a=x', 'é=x'].map((variable) => ({ env: [variable] })),
+])('no container gets %j', (edits) => {
+  expect(() => deviceWith(edits)).toThrow('no container gets')
+})
+
+it('of what a file has too much, four are named', () => {
+  expect(() => deviceWith({ a: 1, b: 1, c: 1, d: 1, e: 1 })).toThrow('has a, b, c, d, which')
+})
+
+it.each(['0.3.0', '0.9.99', '1.0.0', '1.12.34'])('version %s is read', (cdiVersion) => {
+  expect(readCdiFile(fileWith({}, { cdiVersion })).names).toEqual([`${kind}=a`])
+})
+
+it.each(['v0.5.0', '0.5.0-rc', '0.5', '0.5.', '1.1.100', '1.100.1', '1.x.1', '0.10.0'])(
+  'version %s is not read',
+  (cdiVersion) => {
+    expect(() => readCdiFile(fileWith({}, { cdiVersion }))).toThrow('cdiVersion')
+  },
+)

@@ -1,5 +1,15 @@
 /** Where devices of the Container Device Interface are found. The files are real, in folders of the test. */
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -111,4 +121,45 @@ it('a link in a folder of root leads to its file', () => {
   expect(found()).toBe('etc/b.txt')
   chmodSync(join(home, 'etc'), 0o777)
   expect(refusal().message).toMatch(/is a link, and others than root may change the folder/)
+})
+
+it('ten devices are shown, each once and in order', () => {
+  write('etc/b.json', 'd9')
+  write('run/a.json', 'd9')
+  for (let each = 8; each >= 0; each--) write(`etc/f${each}.json`, `d${each}`)
+  const ten = Array.from({ length: 10 }, (_, each) => `v.com/c=d${each}`).join(', ')
+  expect(refusal().message).toBe(`/etc and /run have ${ten}`)
+  write('run/z.json', 'dz')
+  expect(refusal().message).toBe(`/etc and /run have ${ten} …`)
+})
+
+it('a device that no container gets is refused with the reason, and is not missing', () => {
+  const devices = [{ name: 'a', containerEdits: { hooks: [] } }]
+  writeFileSync(join(home, 'etc/a.json'), JSON.stringify({ cdiVersion: '0.6.0', kind: 'v.com/c', devices }), {
+    mode: 0o644,
+  })
+  const message = 'its file has hooks, which no container gets'
+  expect(refusal()).toEqual({ message, isMissing: false })
+  expect(missingCdiDevices(['v.com/c=a'], folders)).toEqual([`v.com/c=a: ${message}`])
+  expect(missingCdiDevices([], folders)).toEqual([])
+})
+
+it('each file in YAML is shown, and other files are not', () => {
+  for (const each of ['a.yml', 'b.yaml', 'c.yml.old', 'json', 'd.json5']) write(`etc/${each}`)
+  expect(refusal().message.match(/\/etc\/[^:]+:/g)).toEqual(['/etc/a.yml:', '/etc/b.yaml:'])
+})
+
+it('no file stays open, whether it is read or not', () => {
+  /** Numbers without a file, above the lowest ones: between those that stay open, single ones are free. */
+  const free = () => {
+    const files = Array.from({ length: 10 }, () => openSync(home, 'r'))
+    for (const each of files) closeSync(each)
+    return Math.max(...files)
+  }
+  write('etc/a.json')
+  write('run/b.json', 'b', 'b', 0o666)
+  const before = free()
+  // More than other parts of the process could open meanwhile.
+  for (let each = 0; each < 200; each++) found()
+  expect(free() - before).toBeLessThan(100)
 })
