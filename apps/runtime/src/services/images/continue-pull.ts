@@ -1,7 +1,8 @@
 /** Continues a download that a stop of the runtime interrupted, until it is complete or its time is over. */
 import { RpcError } from '@selvedge/protocol'
 import type { InterruptedPull } from './interrupted.ts'
-import type { Waiting } from './registry/resumed.ts'
+import { pullMs } from './limits.ts'
+import { answerOf, type Waiting } from './registry/resumed.ts'
 
 const delays = { firstMs: 10_000, maxMs: 600_000 } as const
 
@@ -15,17 +16,20 @@ interface Continuing {
   readonly isWanted: () => boolean
   /** Unix milliseconds. */
   readonly now: () => number
-  /** Milliseconds for the pull since its begin. */
-  readonly pullMs: number
+  /** When its time is over, in Unix milliseconds. */
+  readonly end: number
   readonly waiting: Pick<Waiting, 'wait' | 'random'>
 }
 
-/** Never rejects because of the pull. With a clock that was set back, it has its whole time again. */
+/** When the time of a pull is over. With a clock that was set back, it has its whole time again. @param now Unix milliseconds */
+export const endOf = ({ since }: Pick<InterruptedPull, 'since'>, now: number, ms: number = pullMs): number =>
+  Math.min(since, now) + ms
+
+/** Never rejects because of the pull. */
 export async function continuePull(
-  { since, forget }: InterruptedPull,
-  { attempt, isWanted, now, pullMs, waiting }: Continuing,
+  { forget }: InterruptedPull,
+  { attempt, end, isWanted, now, waiting }: Continuing,
 ): Promise<void> {
-  const end = Math.min(since, now()) + pullMs
   for (let failures = 0; isWanted() && now() < end; failures++) {
     try {
       await attempt()
@@ -33,7 +37,9 @@ export async function continuePull(
     } catch (cause) {
       if (!(cause instanceof RpcError && passing.has(cause.reason))) break
       const delayMs = Math.min(delays.firstMs * 2 ** failures, delays.maxMs)
-      await waiting.wait(delayMs * (0.5 + waiting.random() / 2), cause)
+      const waitMs = (answerOf(cause)?.retryAfterMs ?? 0) + delayMs * (0.5 + waiting.random() / 2)
+      if (now() + waitMs > end) break
+      await waiting.wait(waitMs, cause)
     }
   }
   await forget()
