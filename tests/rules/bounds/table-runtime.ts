@@ -394,6 +394,8 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/services/images/registry/sources.ts': {
     'openSources.failures': passing('`failures.length < maxFailures`'),
+    'openSources.away': own('mirrors of the settings'),
+    'openSources.sources': own('mirrors of the settings, and the registry'),
   },
   'apps/runtime/src/services/images/registry/token-server.ts': {
     'requestToken.url.searchParams': own('two parameters'),

@@ -4,8 +4,10 @@ import type { RegistryOptions } from './registry.ts'
 export interface Condition extends Omit<RegistryOptions, 'name'> {
   /** The first cell of its row. */
   readonly title: string
-  /** At half of the bytes: the puller is killed and started again, or the registry is down for so many seconds. */
-  readonly atHalf?: 'kill' | { readonly downSeconds: number }
+  /** The puller is killed so often, after equal parts of the bytes, and started again each time. */
+  readonly kills?: number
+  /** After half of the bytes, the registry is down for so many seconds. */
+  readonly downSeconds?: number
 }
 
 const partOf = (size: number): number => Math.floor(size * 0.6)
@@ -48,7 +50,7 @@ export const conditions = {
   down: {
     title: 'the registry is down for 30 s after half of the bytes',
     fault: () => ({}),
-    atHalf: { downSeconds: 30 },
+    downSeconds: 30,
   },
   token: {
     title: 'the token expires after 60 s, as announced; one cut at 60 % of each layer after that',
@@ -59,6 +61,16 @@ export const conditions = {
     title: 'the program is killed after half of the bytes, and started again',
     // Slowly: what is in the buffers of its connections is lost.
     fault: () => ({ bytesPerSecond: 2_000_000 }),
-    atHalf: 'kill',
+    kills: 1,
+  },
+  kills: {
+    title: 'the program is killed 20 times, after equal parts of the bytes, and started again each time',
+    fault: () => ({ bytesPerSecond: 1_000_000 }),
+    kills: 20,
+  },
+  slow: {
+    title: 'an image with one layer of 100 kB, at 8 kB/s',
+    fault: () => ({ bytesPerSecond: 8000 }),
+    layerBytes: [100_000],
   },
 } as const satisfies Record<string, Condition>

@@ -26,12 +26,15 @@ export async function pullOver(puller: Puller, condition: Condition): Promise<Ou
   try {
     let pull = puller.begin(registry.reference)
     let ending = pull.complete.then(after)
-    if (condition.atHalf !== undefined) {
-      await Promise.race([untilHalf(registry), ending])
-      if (condition.atHalf === 'kill') {
-        pull = await pull.kill()
-        ending = pull.complete.then(after)
-      } else await beDown(registry, condition.atHalf.downSeconds)
+    const { kills = 0, downSeconds } = condition
+    for (let kill = 1; kill <= kills; kill++) {
+      await Promise.race([untilPart(registry, kill / (kills + 1)), ending])
+      pull = await pull.kill()
+      ending = pull.complete.then(after)
+    }
+    if (downSeconds !== undefined) {
+      await Promise.race([untilPart(registry, 1 / 2), ending])
+      await beDown(registry, downSeconds)
     }
     const tooLate = sleep(longestMs, isLate, { signal: late.signal }).then(after)
     tooLate.catch(() => undefined)
@@ -45,8 +48,8 @@ export async function pullOver(puller: Puller, condition: Condition): Promise<Ou
   }
 }
 
-async function untilHalf({ sentBytes, imageBytes }: FaultyRegistry): Promise<void> {
-  while (sentBytes() < imageBytes / 2) await sleep(5)
+async function untilPart({ sentBytes, imageBytes }: FaultyRegistry, part: number): Promise<void> {
+  while (sentBytes() < imageBytes * part) await sleep(5)
 }
 
 async function beDown(registry: FaultyRegistry, seconds: number): Promise<void> {

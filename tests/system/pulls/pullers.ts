@@ -52,15 +52,24 @@ export async function startRuntimePuller(): Promise<Puller> {
 async function killRuntime(services: Services): Promise<Pull> {
   await services.restart('SIGKILL')
   const abort = new AbortController()
-  const isThere = async () =>
-    (await services.runtime().getImages({ edgeAccessToken: services.token })).length > 0
+  const isThere = () =>
+    services
+      .runtime()
+      .getImages({ edgeAccessToken: services.token })
+      .then(
+        ({ length }) => length > 0,
+        () => false,
+      )
   const appears = async () => {
     while (!abort.signal.aborted && !(await isThere())) await sleep(100)
     return undefined
   }
   return {
     complete: appears(),
-    kill: () => killRuntime(services),
+    kill() {
+      abort.abort()
+      return killRuntime(services)
+    },
     stop: async () => abort.abort(),
   }
 }

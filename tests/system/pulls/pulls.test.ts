@@ -18,6 +18,7 @@ it.each<[keyof typeof conditions, number]>([
   ['withoutRanges', 1.61],
   ['otherBytes', 2.01],
   ['kill', 1.2],
+  ['slow', 1.01],
 ])('an image arrives (%s), with at most %s times its bytes', async (name, most) => {
   const { error, times } = await pullOver(runtime, conditions[name])
   expect(error).toBeUndefined()

@@ -36,6 +36,8 @@ export interface RegistryOptions {
   readonly fault: (asked: LayerRequest) => Fault
   /** Tokens are necessary, and expire after so many seconds, as they announce. */
   readonly tokenSeconds?: number
+  /** Of each layer; left out: 20 and 8 MB. */
+  readonly layerBytes?: readonly number[]
 }
 
 export interface FaultyRegistry {
@@ -50,13 +52,12 @@ export interface FaultyRegistry {
   stop(): void
 }
 
-/** Bytes of each layer. */
-const layerBytes = [20_000_000, 8_000_000] as const
+const usualLayerBytes = [20_000_000, 8_000_000] as const
 const chunkBytes = 64 * 1024
 const usualBytesPerSecond = 8_000_000
 
 export async function startFaultyRegistry(options: RegistryOptions): Promise<FaultyRegistry> {
-  const image = makeImage(options.name)
+  const image = makeImage(options.name, options.layerBytes ?? usualLayerBytes)
   const tokens = createTokens(options.tokenSeconds)
   const requests = new Map<string, number>()
   let sent = 0
@@ -135,8 +136,9 @@ async function send(
   onSent: (bytes: number) => void,
 ): Promise<unknown> {
   const end = Math.min(body.length, cutAfterBytes ?? body.length, silentAfterBytes ?? body.length)
+  const step = Math.min(chunkBytes, Math.ceil(bytesPerSecond / 10))
   for (let at = 0; at < end && !response.destroyed; ) {
-    const chunk = body.subarray(at, Math.min(end, at + chunkBytes))
+    const chunk = body.subarray(at, Math.min(end, at + step))
     at += chunk.length
     // Awaited: bytes in memory here would count, and never arrive.
     await new Promise((resolve) => response.write(chunk, resolve))
@@ -147,7 +149,7 @@ async function send(
   return silentAfterBytes === undefined ? response.destroy() : undefined
 }
 
-function makeImage(name: string) {
+function makeImage(name: string, layerBytes: readonly number[]) {
   const random = randomOf(`pulls ${name}`)
   const layers = layerBytes.map((bytes, at) => tarOf([{ path: `data${at}`, content: random.bytes(bytes) }]))
   const files = layoutFiles({ layers, config: { Cmd: ['/hello'] } })

@@ -107,6 +107,42 @@ describe('an image from a registry', () => {
     await removeImage('killed')
   })
 
+  it('does not touch services that run, and one that crashes meanwhile restarts', async () => {
+    const source = `const id = crypto.randomUUID()
+      export default {
+        fetch(request) {
+          if (request.url.endsWith('/crash')) setTimeout(() => Deno.exit(7), 60)
+          return new Response(id)
+        },
+      }`
+    const env = { 'MCM.IDLE_SEC': '0' }
+    const [steady, crashing] = [
+      await services.deploy('steady', source, env),
+      await services.deploy('crashing', source, env),
+    ]
+    const instanceOf = async ({ basePath }: { basePath: string }, path = '') => {
+      const { status, text } = await services.call(`${basePath}${path}`)
+      return status === 200 ? text : undefined
+    }
+    const restartsOf = async ({ id }: { id: string }) =>
+      (await services.runtime().getContainers(token())).find((each) => each.id === id)?.restarts
+    const before = [await instanceOf(steady), await instanceOf(crashing)]
+
+    const rate = { bytes: 1000 }
+    const registry = await start(rate)
+    const pulled = deploy(`${registry.host}/team/slow:1`)
+    await expect.poll(registry.sent).toBeGreaterThan(0)
+    expect(await instanceOf(crashing, '/crash')).toBe(before[1])
+    const isAnother = async () => ![undefined, before[1]].includes(await instanceOf(crashing))
+    await expect.poll(isAnother).toBe(true)
+    expect(registry.sent()).toBeLessThan(allBytes)
+
+    rate.bytes = 1_000_000
+    expect(await pulled).toMatchObject({ name: 'slow' })
+    expect([await instanceOf(steady), await restartsOf(steady)]).toEqual([before[0], 0])
+    await removeImage('slow')
+  })
+
   it('comes by a pull-through cache of others, also from its disk', needs('docker-registry'), async () => {
     const registry = await start({ bytes: 1_000_000 })
     const port = await freePort()

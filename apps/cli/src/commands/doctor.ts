@@ -2,6 +2,7 @@ import { redactText } from '@selvedge/protocol/redaction'
 import { command } from '../command.ts'
 import { checkNeeds } from '../production/needs.ts'
 import { checkProduction } from '../production/production.ts'
+import { checkInsecure, readSettings } from '../production/settings.ts'
 
 export const doctor = command({
   path: ['doctor'],
@@ -15,7 +16,10 @@ export const doctor = command({
     },
   ],
   run: async (context, { options }) => {
-    const checks = options.production === true ? await checkProduction(context) : await checkNeeds(context)
+    const checks =
+      options.production === true
+        ? await checkProduction(context)
+        : [...(await checkNeeds(context)), ...checkInsecure(readSettings(context.env))]
     return { checks: checks.map((each) => ({ ...each, detail: redactText(each.detail) })) }
   },
   isFailure: ({ checks }, { options }) => options.production === true && checks.some(({ ok }) => !ok),

@@ -7,7 +7,7 @@ import type { Check } from './check.ts'
 import { checkFolder } from './folder.ts'
 import { checkListeners, checkUrls, readListeners } from './network.ts'
 import { checkRuntime } from './runtime.ts'
-import { checkSettings, readSettings } from './settings.ts'
+import { checkInsecure, checkSettings, readSettings } from './settings.ts'
 
 let folder: string
 beforeEach(() => {
@@ -64,6 +64,20 @@ describe('settings', () => {
     },
     { discovery: { 'metrics.listen': '[::1]:9100', log: { level: 'info' } } },
   ])('%j passes', (content) => expect(problemsIn(JSON.stringify(content))).toEqual([]))
+
+  it('a registry without a certificate is named without --production, and nothing else', () => {
+    const path = join(folder, 'config.json')
+    const images = { insecure: ['registry.local:5000', '10.0.0.7'] }
+    const content = { runtime: { images, log: { level: 'debug' } }, identity: { images } }
+    writeFileSync(path, JSON.stringify(content), { mode: 0o600 })
+    const problems = () => problemsOf(checkInsecure(readSettings({ SELVEDGE_CONFIG: path })))
+    expect(problems()).toEqual([
+      'runtime: images.insecure has registry.local:5000',
+      'runtime: images.insecure has 10.0.0.7',
+    ])
+    writeFileSync(path, '{')
+    expect(problems()).toEqual([])
+  })
 
   it('a file that others can change, or that is no JSON, is named', () => {
     expect(problemsIn('{}', 0o666)).toEqual([expect.stringContaining('cannot be used')])

@@ -109,14 +109,7 @@ const rules: readonly Rule[] = [
           'Use a Unix socket or a loopback address, and let the collector run on this machine.',
         ),
       ),
-  ({ get }, section) =>
-    textsOf(get(section, 'images.insecure')).map((registry) =>
-      failed(
-        'settings',
-        `${section}: images.insecure has ${registry}`,
-        'Give the registry a certificate: anyone on the network can pose as it and read its credentials.',
-      ),
-    ),
+  ({ get }, section) => insecureRegistries(get(section, 'images.insecure'), section),
   ({ get }, section) =>
     get(section, 'log.level') === 'debug'
       ? [
@@ -163,6 +156,19 @@ const rules: readonly Rule[] = [
         ]
       : [],
 ]
+
+const insecureRegistries = (value: unknown, section: Section): Check[] =>
+  textsOf(value).map((registry) =>
+    failed(
+      'settings',
+      `${section}: images.insecure has ${registry}`,
+      'Give the registry a certificate: anyone on the network can pose as it and read its credentials.',
+    ),
+  )
+
+/** Settings that every `selvedge doctor` shows; empty if there is nothing to show. */
+export const checkInsecure = ({ get }: Settings): readonly Check[] =>
+  insecureRegistries(get('runtime', 'images.insecure'), 'runtime')
 
 /** Whether only this machine reaches a listener: a path, or a loopback address with a port. */
 function isLocalListener(listener: string): boolean {

@@ -7,7 +7,6 @@
 import { join } from 'node:path'
 import { createDiscoveryClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
-import type { SendingLimits } from '@selvedge/geo'
 import { inBackground } from '@selvedge/service-kit/safely'
 import { tracedFetch } from '@selvedge/service-kit/trace'
 import type { RuntimeConfig } from '../config.ts'
@@ -19,6 +18,7 @@ import { requestLimitMs, waitLimitMs } from '../device/time-limits.ts'
 import { createGps, type Gps } from './gps/gps.ts'
 import { createPublisher } from './gps/publisher.ts'
 import { followReceiver } from './gps/receiver.ts'
+import { limitsFor } from './gps/scarce.ts'
 import { createLinkLocal, type LinkLocalService } from './link-local/start.ts'
 import { openLastKnown } from './nodes/last-known.ts'
 import { createNodes, type Nodes } from './nodes/nodes.ts'
@@ -73,7 +73,7 @@ export async function openLocation(
   const { neighbours, heard } = linkLocal
   const nodes = createNodes({ ...device, client: awaited, session, lastKnown, neighbours, heard })
   const usual = { maxError: config['gps.maxError'], maxIntervalMs: config['gps.maxInterval'] * 1000 }
-  const limits = () => (device.metering.isScarce() ? coarser(usual) : usual)
+  const limits = () => limitsFor(device.metering, usual)
   const gps = createGps({ state, clock, publisher, order, limits, onFix: () => signals.send('fixes') })
   device.onAccountChange(() => {
     session.restate()
@@ -99,12 +99,6 @@ export async function openLocation(
     },
   }
 }
-
-/** Limits of a link that costs by its bytes, or of which the budget is nearly used. */
-const coarser = ({ maxError, maxIntervalMs }: SendingLimits): SendingLimits => ({
-  maxError: maxError * 4,
-  maxIntervalMs: maxIntervalMs * 5,
-})
 
 function openLinkLocal(config: RuntimeConfig, device: Device): LinkLocalService {
   const { nodeId, name, state, clock, presence, log, notices } = device

@@ -7,6 +7,7 @@ import { createDiskFaults, createFakeClock } from '@selvedge/service-kit/testing
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { initialState, type StateStore, stateFormat } from '../../device/state.ts'
 import { createGps, type Gps } from './gps.ts'
+import { limitsFor } from './scarce.ts'
 
 let folder: string
 let state: StateStore
@@ -94,6 +95,31 @@ describe('a receiver', () => {
   it('that reports a wrong speed is reported all the same', async () => {
     await drive(30, { longitude: 10, latitude: 50 }, 20, () => 0, 0)
     expect(sent).toEqual([0, 3, 6, 9, 12, 15, 18, 21, 24, 27])
+  })
+
+  it('is reported a fifth as often, and with four times the error, while the link is scarce', async () => {
+    let isScarce = true
+    const usual = limits
+    const drives = async () => {
+      sent = []
+      clock.advance(10_000_000)
+      const from = (clock.now() - start) / 1000
+      limits = limitsFor({ isScarce: () => isScarce }, usual)
+      await drive(1201, { longitude: 10, latitude: 50 }, 30, () => 90)
+      const straight = sent.map((each) => each - from)
+      sent = []
+      clock.advance(10_000_000)
+      const later = (clock.now() - start) / 1000
+      await drive(34, { longitude: 10, latitude: 50 }, 19, () => 0, 0)
+      return [straight, sent.map((each) => each - later)]
+    }
+    expect(await drives()).toEqual([
+      [0, 600, 1200],
+      [0, 11, 22, 33],
+    ])
+    isScarce = false
+    const [straight, wrong] = await drives()
+    expect([straight!.length, wrong!.length]).toEqual([11, 12])
   })
 
   it('is shown as it is now, and what is not worth sending is not written', async () => {

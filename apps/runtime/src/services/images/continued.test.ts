@@ -100,6 +100,19 @@ async function start(options: Partial<ImageParts> = {}) {
     ...options,
   })
 }
+/** A runtime that waits for no registry: its pulls fail at their first wait. */
+const startImpatient = () =>
+  start({
+    registries: {
+      authFile: '',
+      outbound: directNetwork,
+      waiting: {
+        wait: (_, cause) => Promise.reject(cause),
+        random: () => 1,
+        now: () => performance.now(),
+      },
+    },
+  })
 const partial = () => readdirSync(join(folder.path, 'images/partial'))
 const sizeOf = (name: string) => statSync(join(folder.path, 'images/partial', name)).size
 /** Whether no other layer than the second one is under way. */
@@ -189,7 +202,7 @@ it('a part that was changed on the disk never becomes an image', async () => {
 it('a pull that a stop interrupted continues by itself, and a deployment of the same image joins it', async () => {
   const { source, heard, hold } = await listen({ bytes: 300_000, times: 0 })
   hold(300_000)
-  const killed = (await start()).deploy(owner, source, { name: 'named' })
+  const killed = (await startImpatient()).deploy(owner, source, { name: 'named' })
   const isCut = () => partial().some((each) => sizeOf(each) === 300_000)
   await expect.poll(isCut).toBe(true)
   heard.length = 0
@@ -209,7 +222,7 @@ it('a pull that a stop interrupted continues by itself, and a deployment of the 
 it('a pull of an account that left does not continue', async () => {
   const { source, heard, hold } = await listen({ bytes: 300_000, times: 0 })
   hold(300_000)
-  const killed = (await start()).deploy(owner, source)
+  const killed = (await startImpatient()).deploy(owner, source)
   await expect.poll(() => partial().some((each) => sizeOf(each) === 300_000)).toBe(true)
   heard.length = 0
   const images = await start({ accountId: () => 'another' })

@@ -44,6 +44,8 @@ export interface Deployer {
 interface PullHow {
   /** Whether it uses the link at once, whatever that costs. */
   readonly isUrgent: boolean
+  /** Milliseconds that are left of a pull that an earlier run of the runtime began. */
+  readonly continuedMs?: number
   /** Does the work, when the owner has a place for it. */
   readonly around?: <T>(work: () => Promise<T>) => Promise<T>
 }
@@ -117,7 +119,8 @@ export function createDeployer(parts: DeployerParts): Deployer {
     return archives.run(owner, () => fromArchive(owner, createReadStream(path), found.size, naming))
   }
 
-  const fromRegistry: Deployer['fromRegistry'] = (owner, source, naming, { isUrgent, around = atOnce }) => {
+  const fromRegistry: Deployer['fromRegistry'] = (owner, source, naming, how) => {
+    const { isUrgent, continuedMs, around = atOnce } = how
     const guard = guardFor(owner)
     const work = async (counted: Counted) => {
       const partials = parts.partials?.begin(owner)
@@ -126,6 +129,7 @@ export function createDeployer(parts: DeployerParts): Deployer {
           ...{ ...counted, ...registries, places, maxSize, mayReuse: reuseOf(store, owner) },
           ...(partials && { partials }),
           allowance: isUrgent ? undefined : parts.allowance,
+          isContinued: continuedMs !== undefined,
         }
         const image = await admit(owner, await pullImage(blobs, source, options), naming, guard)
         downloads.note(keyOf(owner, image.name), counted.download())
@@ -134,7 +138,7 @@ export function createDeployer(parts: DeployerParts): Deployer {
         partials?.end()
       }
     }
-    return pulls.follow(owner, source, guard, (counted) => around(() => work(counted)))
+    return pulls.follow(owner, source, guard, (counted) => around(() => work(counted)), continuedMs)
   }
 
   return {

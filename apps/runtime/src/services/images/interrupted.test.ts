@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
-import { continuePull } from './continue-pull.ts'
+import { continuePull, timeLeftOf } from './continue-pull.ts'
 import { openInterrupted } from './interrupted.ts'
+import { UnexpectedStatus } from './registry/status.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 beforeEach(async () => {
@@ -161,8 +162,7 @@ describe('a pull that continues', () => {
           if (failure) throw failure
         },
         isWanted: () => accounts[Math.min(attempts, accounts.length - 1)]!,
-        now: () => clock,
-        pullMs: 3_600_000,
+        leftMs: timeLeftOf({ since }, () => clock, 3_600_000),
         waiting: {
           wait: async (ms) => {
             waits.push(ms / 1000)
@@ -195,6 +195,18 @@ describe('a pull that continues', () => {
     expect(await run([failing('not_found')])).toEqual({ attempts: 1, forgotten: 1, waits: [] })
     expect(await run([new Error('the disk')])).toEqual({ attempts: 1, forgotten: 1, waits: [] })
     expect(await run(always, { accounts: [true, false] })).toMatchObject({ attempts: 1, forgotten: 1 })
+  })
+
+  it('waits as long as a registry wants, and not beyond its time', async () => {
+    const busy = (after: string) =>
+      new RpcError('registry_unavailable', 'busy', {
+        cause: new UnexpectedStatus(
+          { status: 503, origin: 'https://a.example', headers: { 'retry-after': after } },
+          'https://a.example',
+        ),
+      })
+    expect((await run([busy('1800')])).waits).toEqual([1810])
+    expect(await run([busy('3600')])).toEqual({ attempts: 1, forgotten: 1, waits: [] })
   })
 
   it('has its time from now if the clock was set back', async () => {

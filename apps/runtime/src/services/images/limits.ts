@@ -21,7 +21,7 @@ export const pullMs = 86_400_000
 
 /** A length of time for people. */
 export const lengthOf = (ms: number): string =>
-  ms % 3_600_000 === 0 ? `${ms / 3_600_000} hours` : `${ms / 1000} s`
+  ms % 3_600_000 === 0 ? `${ms / 3_600_000} hours` : `${Math.ceil(ms / 1000)} s`
 
 /** Milliseconds for the rest of a form after its archive. */
 export const formRestMs = 60_000

@@ -23,6 +23,7 @@ export interface Pulls {
   /**
    * Does a pull. Its bytes are checked and watched with what the work gets.
    *
+   * @param pullMs milliseconds that it has, if an earlier run of the runtime began it
    * @throws RpcError `busy` beyond the limits, `registry_unavailable` if it needs longer than it may
    */
   follow<T>(
@@ -30,6 +31,7 @@ export interface Pulls {
     source: string,
     guard: DiskGuard,
     work: (counted: Counted) => Promise<T>,
+    pullMs?: number,
   ): Promise<T>
 }
 
@@ -54,16 +56,17 @@ export function createPulls(
     source: string,
     { expectRoom, watch }: DiskGuard,
     work: (counted: Counted) => Promise<T>,
+    ofPullMs = timeoutMs,
   ): Promise<T> {
     const progress = createProgress(source, now)
     const entry = { accountId: owner.account_id, clientId: owner.client_id, progress }
     const start = now()
-    const end = start + timeoutMs
+    const end = start + ofPullMs
     const download = () => ({ interruptions: progress.shown().interruptions ?? 0, ms: now() - start })
     async function* counted(content: AsyncIterable<Uint8Array>, length: number) {
       for await (const chunk of watch(content, length)) {
         if (now() > end)
-          throw new RpcError('registry_unavailable', `${source} did not arrive within ${lengthOf(timeoutMs)}`)
+          throw new RpcError('registry_unavailable', `${source} did not arrive within ${lengthOf(ofPullMs)}`)
         progress.received(chunk.length)
         onChange()
         yield chunk
@@ -89,7 +92,7 @@ export function createPulls(
     underWay.add(entry)
     onChange()
     try {
-      return await work({ announce, onFound, onWait, pullMs: timeoutMs, watch: counted, download })
+      return await work({ announce, onFound, onWait, pullMs: ofPullMs, watch: counted, download })
     } finally {
       underWay.delete(entry)
       onChange()
@@ -98,6 +101,6 @@ export function createPulls(
 
   return {
     of,
-    follow: (owner, source, guard, work) => share.run(owner, () => follow(owner, source, guard, work)),
+    follow: (owner, ...pull) => share.run(owner, () => follow(owner, ...pull)),
   }
 }

@@ -33,6 +33,8 @@ async function interrupt(name: string | undefined, { since = now } = {}): Promis
 
 interface Attempt extends PromiseWithResolvers<ImageRecord> {
   readonly asked: object
+  /** Milliseconds that are left of it; undefined: it is new. */
+  readonly continuedMs: number | undefined
 }
 
 /** The pulls of a runtime that starts. The test decides how each of the attempts ends. */
@@ -41,9 +43,9 @@ async function open({ account = 'a', pullMs = undefined as number | undefined } 
   const waits: number[] = []
   const pulls = await openRegistryPulls(folder.path, {
     deployer: {
-      async fromRegistry(of: Owner, from, naming, { isUrgent, around = (work) => work() }) {
+      async fromRegistry(of: Owner, from, naming, { isUrgent, continuedMs, around = (work) => work() }) {
         const asked = { of, from, naming, ...(isUrgent && { isUrgent }) }
-        const attempt = { asked, ...Promise.withResolvers<ImageRecord>() }
+        const attempt = { asked, continuedMs, ...Promise.withResolvers<ImageRecord>() }
         return around(() => {
           attempts.push(attempt)
           return attempt.promise
@@ -69,12 +71,14 @@ it('a pull continues as it was requested, once, and a deployment of the same ima
   pulls.continueAll()
   const same = { of: owner, from: source, naming: { given: 'web' } }
   await expect.poll(asked).toEqual([same])
+  expect(attempts[0]!.continuedMs).toBe(86_400_000)
   const joined = pulls.pull(owner, source, { name: 'web' })
   attempts[0]!.resolve(image('continued'))
   expect(await joined).toEqual(image('continued'))
   await expect.poll(names).toEqual([])
   const next = pulls.pull(owner, source, { name: 'web' })
   await expect.poll(asked).toEqual([same, same])
+  expect(attempts[1]!.continuedMs).toBeUndefined()
   attempts[1]!.resolve(image('new'))
   expect(await next).toEqual(image('new'))
 })
@@ -143,7 +147,7 @@ it.each([
       attempts[0]!.resolve(image('continued'))
     }
     await expect.poll(names).toEqual([])
-    expect(attempts).toHaveLength(isOver ? 0 : 1)
+    expect(attempts.map(({ continuedMs }) => continuedMs)).toEqual(isOver ? [] : [1])
   }
 })
 

@@ -4,10 +4,9 @@ import type { Clock } from '@selvedge/service-kit/clock'
 import { inBackground } from '@selvedge/service-kit/safely'
 import { shareRun } from '@selvedge/service-kit/share'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
-import { continuePull } from './continue-pull.ts'
+import { continuePull, timeLeftOf } from './continue-pull.ts'
 import type { Deployer } from './deployer.ts'
 import { type InterruptedPull, openInterrupted } from './interrupted.ts'
-import { pullMs } from './limits.ts'
 import { real } from './registry/resumed.ts'
 import type { SourceOptions } from './registry/sources.ts'
 
@@ -43,13 +42,15 @@ export async function openRegistryPulls(folder: string, parts: Parts): Promise<R
   async function continueOne(each: InterruptedPull): Promise<void> {
     const { owner, source, name, isUrgent } = each
     const key = keyOfPull(owner, source, name)
-    const attempt = shareRun(() => deployer.fromRegistry(owner, source, { given: name }, { isUrgent }))
+    const leftMs = timeLeftOf(each, clock.now, parts.pullMs)
+    const attempt = shareRun(() =>
+      deployer.fromRegistry(owner, source, { given: name }, { isUrgent, continuedMs: leftMs() }),
+    )
     continued.set(key, attempt)
     await continuePull(each, {
       attempt,
+      leftMs,
       isWanted: () => owner.account_id === accountId(),
-      now: clock.now,
-      pullMs: parts.pullMs ?? pullMs,
       waiting: registries.waiting ?? real,
     }).finally(() => continued.delete(key))
   }

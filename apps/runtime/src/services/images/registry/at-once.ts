@@ -53,9 +53,9 @@ export function createTogether(get: HttpGet, expectTime: TimeLeft, waiting: Wait
       answers.add(answer)
       return { ...answer, body: untilRead(answer, () => answers.delete(answer)) }
     },
-    expectTime(url, afterMs) {
+    expectTime(...asked) {
       expectGoing()
-      expectTime(url, afterMs)
+      expectTime(...asked)
     },
     waiting: { ...waiting, wait: (...asked) => Promise.race([waiting.wait(...asked), stopped.promise]) },
     async forEach(items, work, places) {

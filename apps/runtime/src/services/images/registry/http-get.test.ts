@@ -1,6 +1,7 @@
 /** Registries behind a proxy: which names it gets, and which never. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:https'
 import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -31,6 +32,23 @@ it('a registry that announces its answer without end is refused', async () => {
   })
   for (const socket of sockets) socket.destroy()
   server.close()
+})
+
+it('the name of a registry is resolved again after it could not be reached, to addresses of the same kind', async () => {
+  const server = createHttpServer((_, response) => response.end('hi'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const answers = [['127.0.0.9'], ['10.0.0.1'], [], ['10.0.0.1', '127.0.0.1']]
+  let asked = 0
+  const resolve = async () => answers[asked++]!.map((address) => ({ address, family: 4 }))
+  const get = await openHttpGet(`localhost:${port}`, { outbound: directNetwork, resolve })
+  const url = `http://localhost:${port}/v2/`
+  for (let each = 0; each < 3; each++) await expect(get(url, {})).rejects.toThrow('127.0.0.9')
+  for (let each = 0; each < 2; each++) expect(await readText(await get(url, {}), 10)).toBe('hi')
+  expect(asked).toBe(4)
+  server.close()
+  server.closeAllConnections()
 })
 
 describe('a registry behind a proxy', needs('openssl'), () => {

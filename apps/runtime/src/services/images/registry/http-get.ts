@@ -80,8 +80,8 @@ export const isLoopbackHost = (host: string): boolean =>
 
 /**
  * Requests for one pull. Public addresses may be reached, and addresses of the same kind as the registry's own: a registry on
- * the local network may have its storage there, and a public one may not lead there. The registry's own name is resolved once. Behind
- * a proxy, a name that this device cannot resolve counts as public: the proxy decides where it leads.
+ * the local network may have its storage there, and a public one may not lead there. The registry's own name is resolved once, and
+ * again after it could not be reached; then only addresses of the same kind count. Behind a proxy, a name that this device cannot resolve counts as public: the proxy decides where it leads.
  *
  * @param registry host and port as in the reference
  * @throws RpcError `registry_unavailable` when the name of the registry has no address that may be reached
@@ -92,8 +92,18 @@ export async function openHttpGet(registry: string, options: HttpGetOptions): Pr
   const isProxied = outbound.isProxied(`https://${registry}`)
   const home = await findHome(hostname, resolve, isProxied)
   const mayConnect = (address: string): boolean => isReachable(kindOf(address), home.kind)
-  const pinned: Resolve = async (name) =>
-    name === hostname && home.addresses.length > 0 ? home.addresses : resolve(name)
+  let { addresses } = home
+  let mayHaveMoved = false
+  const pinned: Resolve = async (name) => {
+    if (name !== hostname || addresses.length === 0) return resolve(name)
+    if (mayHaveMoved) {
+      const found = await resolve(name).catch(() => [])
+      const same = found.filter(({ address }) => kindOf(address) === home.kind)
+      if (same.length > 0) addresses = same
+      mayHaveMoved = false
+    }
+    return addresses
+  }
   const lookup = guardedLookup(mayConnect, pinned)
 
   return async function get(url, headers, form) {
@@ -106,7 +116,10 @@ export async function openHttpGet(registry: string, options: HttpGetOptions): Pr
       const agent = outbound.agentFor(at, at.host === registry ? 'registry' : 'foreign')
       const timeoutMs = outbound.isProxied(at) ? undefined : limits.connectMs
       const sending = { headers: sent, lookup, rejectUnauthorized, agent, timeoutMs }
-      const response = await send(at, sending, limits, form)
+      const response = await send(at, sending, limits, form).catch((cause: RpcError) => {
+        mayHaveMoved ||= at.hostname === hostname && isAway(cause.cause)
+        throw cause
+      })
       const { statusCode = 0 } = response
       const { location } = response.headers
       if (statusCode < 300 || statusCode >= 400 || location === undefined || form !== undefined)

@@ -40,6 +40,8 @@ export interface PullOptions extends SourceOptions {
   readonly places?: Places
   /** Milliseconds for the whole pull. */
   readonly pullMs?: number
+  /** Whether an earlier run of the runtime began the pull: the registry is waited for although it has not answered yet. */
+  readonly isContinued?: boolean
   /** Layers of which a part has arrived; left out: nothing is stored of a pull that fails. */
   readonly partials?: PartialLayers
   /** Called with the bytes of each layer that are on the disk already, and with a negative number for bytes that were counted and are wrong. */
@@ -55,8 +57,8 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   const reference = readReference(source)
   const waiting = shownWaiting(options)
   const expectTime = limitTime(waiting, options.pullMs)
-  const { base, get, during } = openAllowed(reference, options, expectTime)
-  const repeated = createRepeater(base, expectTime, waiting)
+  const { base, get, during, isLast } = openAllowed(reference, options, expectTime)
+  const repeated = createRepeater(base, expectTime, waiting, options.isContinued)
 
   async function document(version: string, expected: string | undefined): Promise<string> {
     const text = await repeated(async (hasAnswered) => {
@@ -97,8 +99,9 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
         blobs.draft(options.watch(content, size), digest)
       const url = `${base}/blobs/${digest}`
       const attempts = createAttempts(together.get, options.onFound ?? ignore)
+      const { expectTime, waiting } = together
       const download = (from = 0) =>
-        attempts.count(resumed(attempts.get, url, blob, together.expectTime, together.waiting, from))
+        attempts.count(resumed(attempts.get, url, blob, expectTime, { waiting, from, isLastSource: isLast }))
       const stored = (await isThere(digest))
         ? // What is damaged on the disk is downloaded again.
           await draftOf(blobs.read(digest)).catch(() => undefined)

@@ -51,15 +51,50 @@ it('sends five requests in all to a busy registry, with a longer wait before eac
   expect([asked.count(), waits]).toEqual([5, [1000, 2000, 4000, 8000]])
 })
 
-it('sends fifteen to one that names a time', async () => {
+it('requests from one that names a time each time as often as it does', async () => {
   const { repeated } = repeater()
   const asked = work(...Array.from({ length: 99 }, () => answered(429, '5')))
-  await expect(repeated(asked.run)).rejects.toThrow('it answered 429')
-  expect(asked.count()).toBe(15)
+  expect(await repeated(asked.run)).toBe('document')
+  expect(asked.count()).toBe(100)
 })
 
 it.each([
-  ['longer than 15 minutes', answered(429, '901'), 'it accepts no request before 901 s are over'],
+  ['an earlier document', false],
+  ['an earlier run of the runtime', true],
+])('after %s, requests through an outage of hours', async (_, isContinued) => {
+  let now = 0
+  const waiting = { wait: async (ms: number) => void (now += ms), random: () => 1, now: () => now }
+  const repeated = createRepeater(url, limitTime(waiting), waiting, isContinued)
+  const first = async (hasAnswered: () => void) => {
+    hasAnswered()
+    return 'first'
+  }
+  if (!isContinued) expect(await repeated(first)).toBe('first')
+  const failures = [broken('ECONNREFUSED'), answered(503), new Error('aborted')]
+  const document = async () => {
+    if (now >= 36_000_000) return 'second'
+    throw failures[Math.floor(now / 1000) % failures.length]
+  }
+  expect(await repeated(document)).toBe('second')
+  now = 0
+  const asked = work(...Array.from({ length: 9 }, () => answered(403)))
+  await expect(repeated(asked.run)).rejects.toThrow('it answered 403')
+})
+
+it('ends an outage with the time of the pull, and the last error', async () => {
+  let now = 0
+  const waiting = { wait: async (ms: number) => void (now += ms), random: () => 1, now: () => now }
+  const repeated = createRepeater(url, limitTime(waiting, 60_000), waiting, true)
+  await expect(repeated(() => Promise.reject(broken('ECONNREFUSED')))).rejects.toMatchObject({
+    reason: 'registry_unavailable',
+    message:
+      'registry.example: the image did not arrive within 60 s; the last request failed: registry.example: ECONNREFUSED',
+  })
+  expect(now).toBeGreaterThan(50_000)
+})
+
+it.each([
+  ['longer than a pull may last', answered(429, '86401'), 'it accepts no request before 86401 s are over'],
   ['for another request', answered(404), 'it answered 404'],
 ])('does not wait %s', async (_, failure, message) => {
   const { repeated, waits } = repeater()
@@ -73,7 +108,8 @@ it('does not wait beyond the time of the pull', async () => {
   now = 86_400_000 - 30_000
   await expect(repeated(work(answered(429, '30')).run)).rejects.toMatchObject({
     reason: 'registry_unavailable',
-    message: 'registry.example: the image did not arrive within 24 hours',
+    message:
+      'registry.example: the image did not arrive within 24 hours; the last request failed: it answered 429',
   })
   expect(waits).toEqual([])
 })

@@ -3,8 +3,8 @@ import { RpcError } from '@selvedge/protocol'
 import { isPassing, unavailable } from './http-get.ts'
 import { answerOf, delayOf, real, type TimeLeft, type Waiting } from './resumed.ts'
 
-/** Requests for one document: of a registry that names a time with `Retry-After`, and of others. */
-const attempts = { named: 15, other: 5 } as const
+/** Requests for the first document of a registry that names no time with `Retry-After`. */
+const maxFirst = 5
 
 /**
  * @param work requests and reads; calls `hasAnswered` when the registry has answered
@@ -14,10 +14,18 @@ type Repeater = <T>(work: (hasAnswered: () => void) => Promise<T>) => Promise<T>
 
 /**
  * For the documents of one pull. Errors of connections are final until the registry has answered once: a reference with a typo is
- * refused at once.
+ * refused at once. After the first document, cuts and outages are followed by another request while the pull has time.
+ *
+ * @param isContinued whether the registry answered before: an earlier run of the runtime began the pull
  */
-export function createRepeater(url: string, expectTime: TimeLeft, waiting: Waiting = real): Repeater {
-  let isKnown = false
+export function createRepeater(
+  url: string,
+  expectTime: TimeLeft,
+  waiting: Waiting = real,
+  isContinued = false,
+): Repeater {
+  let isKnown = isContinued
+  let hasDocument = isContinued
   const hasAnswered = () => {
     isKnown = true
   }
@@ -27,16 +35,20 @@ export function createRepeater(url: string, expectTime: TimeLeft, waiting: Waiti
   return async (work) => {
     for (let failures = 1; ; failures++) {
       try {
-        return await work(hasAnswered)
+        const document = await work(hasAnswered)
+        hasDocument = true
+        return document
       } catch (cause) {
         const failure = readError(cause)
         const answer = answerOf(failure)
         if (answer) isKnown = true
-        const mayPass = answer ? answer.isPassing : isKnown && isPassing(failure.cause)
-        const limit = answer?.retryAfterMs === undefined ? attempts.other : attempts.named
-        if (!mayPass || failures >= limit) throw failure
-        const delayMs = delayOf(url, failure, failures, waiting.random())
-        expectTime(url, delayMs)
+        // Errors of a body are no RpcError.
+        const isCut = isPassing(failure.cause) || failure !== cause
+        const mayPass = answer ? answer.isPassing : isKnown && isCut
+        const mayLast = (answer?.isBusy ?? true) && (hasDocument || answer?.retryAfterMs !== undefined)
+        if (!mayPass || (!mayLast && failures >= maxFirst)) throw failure
+        const delayMs = delayOf(failure, failures, waiting.random())
+        expectTime(url, delayMs, failure)
         await waiting.wait(delayMs, failure)
       }
     }

@@ -25,10 +25,10 @@ export interface Waiting {
 }
 
 const limits = {
-  /** Requests in a row of which each one brings less than `progressBytes`: about ten minutes with their back-off. */
-  failures: 15,
-  /** Milliseconds for which a registry may be away before the pull is given up. */
-  awayMs: 600_000,
+  /** Requests since the last progress that were answered with something else than the rest of the blob. */
+  wrongAnswers: 15,
+  /** Answers since the last progress that were cut, while there is another source. */
+  cutsOfOne: 15,
   progressBytes: 64 * 1024,
   /** Answers that send the blob from its first byte again. */
   restarts: 5,
@@ -36,8 +36,6 @@ const limits = {
   maxDelayMs: 60_000,
   /** Between two attempts to reach a registry that is away: each costs it nothing, and it is back within this time at most. */
   maxAwayDelayMs: 4000,
-  /** The longest `Retry-After` that is obeyed. */
-  maxRetryAfterMs: 900_000,
 } as const
 
 export const real: Waiting = {
@@ -46,23 +44,44 @@ export const real: Waiting = {
   now: () => performance.now(),
 }
 
-/** Calls while a pull has time; one pull has one of them for all its blobs. @throws RpcError `registry_unavailable` after `pullMs` */
-export type TimeLeft = (url: string, afterMs?: number) => void
+/**
+ * Calls while a pull has time; one pull has one of them for all its blobs.
+ *
+ * @param afterMs milliseconds of a wait that is about to begin
+ * @param cause why it waits
+ * @throws RpcError `registry_unavailable` if the time is over, or will be after the wait
+ */
+export type TimeLeft = (url: string, afterMs?: number, cause?: unknown) => void
 
 /** @param waiting of the pull, which begins now */
 export function limitTime(waiting: Waiting = real, ms: number = pullMs): TimeLeft {
   const end = waiting.now() + ms
-  return (url, afterMs = 0) => {
-    if (waiting.now() + afterMs > end)
-      throw unavailable(url, `the image did not arrive within ${lengthOf(ms)}`)
+  return (url, afterMs = 0, cause = undefined) => {
+    if (waiting.now() + afterMs <= end) return
+    const answer = answerOf(cause)
+    const asked = answer?.retryAfterMs ?? 0
+    const why =
+      asked > 0 && waiting.now() + asked > end
+        ? `it accepts no request before ${Math.ceil(asked / 1000)} s are over, and the image has to arrive within ${lengthOf(ms)}; deploy the image after that`
+        : `the image did not arrive within ${lengthOf(ms)}${cause === undefined ? '' : `; the last request failed: ${(cause as Error).message}`}`
+    throw unavailable(url, why, answer ?? cause)
   }
 }
 
+/** What a blob may be downloaded with. */
+export interface ResumeOptions {
+  readonly waiting?: Waiting
+  /** The first byte that is missing, less than the size of the blob. */
+  readonly from?: number
+  /** Whether the requests are sent to the last source: no other one can be tried in place of it. */
+  readonly isLastSource?: () => boolean
+}
+
 /**
- * The bytes of a blob, each of them once and in order. They are not verified.
+ * The bytes of a blob, each of them once and in order. They are not verified. Cuts and outages of the last source are followed by another
+ * request while the pull has time; wrong answers are limited.
  *
  * @param expectTime refuses when the pull has no time left: a host may send a little with each connection, or a blob from its start again
- * @param from the first byte that is missing, less than the size of the blob
  * @throws RpcError `registry_unavailable`, `not_found`, `digest_mismatch` if more bytes come than were announced
  */
 export async function* resumed(
@@ -70,11 +89,9 @@ export async function* resumed(
   url: string,
   blob: Blob,
   expectTime: TimeLeft,
-  waiting: Waiting = real,
-  from = 0,
+  { waiting = real, from = 0, isLastSource = () => true }: ResumeOptions = {},
 ): AsyncGenerator<Uint8Array> {
-  const state = { received: from, requests: 0, failures: 0, restarts: 0, hasRanges: true }
-  let awaySince: number | undefined
+  const state = { received: from, requests: 0, failures: 0, cuts: 0, wrong: 0, restarts: 0, hasRanges: true }
   for (;;) {
     const before = state.received
     try {
@@ -90,29 +107,33 @@ export async function* resumed(
       }
       if (state.received === blob.size) return
       // Another range than the requested one, or a body without its end.
-      throw new Error('the answer was complete before the blob')
+      throw new WrongAnswer('the answer was complete before the blob')
     } catch (cause) {
       // Its digest shows whether it is the blob.
       if (state.received === blob.size && !(cause instanceof RpcError)) return
       if (!mayContinue(cause)) throw cause
       if (cause instanceof WrongRange || answerOf(cause)?.status === 416) state.hasRanges = false
-      const progress = state.received - before
-      state.failures = progress >= limits.progressBytes ? 1 : state.failures + 1
-      awaySince = isOfAway(cause) ? (awaySince ?? waiting.now()) : undefined
-      const isTooLong =
-        awaySince === undefined
-          ? state.failures >= limits.failures
-          : waiting.now() - awaySince >= limits.awayMs
-      if (isTooLong || state.restarts >= limits.restarts) throw givenUp(url, blob, state, cause)
-      const delayMs = delayOf(url, cause, state.failures, waiting.random())
-      expectTime(url, delayMs)
+      const isProgress = state.received - before >= limits.progressBytes
+      state.failures = isProgress ? 1 : state.failures + 1
+      state.cuts = (isProgress ? 0 : state.cuts) + (isOfAway(cause) ? 0 : 1)
+      state.wrong = (isProgress ? 0 : state.wrong) + (isOfLine(cause) ? 0 : 1)
+      const isTooOften =
+        state.wrong >= limits.wrongAnswers ||
+        state.restarts >= limits.restarts ||
+        (state.cuts >= limits.cutsOfOne && !isLastSource())
+      if (isTooOften) throw givenUp(url, blob, state, cause)
+      const delayMs = delayOf(cause, state.failures, waiting.random())
+      expectTime(url, delayMs, cause)
       await waiting.wait(delayMs, cause)
     }
   }
 }
 
+/** An answer that is not the rest of the blob. */
+class WrongAnswer extends Error {}
+
 /** An answer that fits to no request that was sent. */
-class WrongRange extends Error {}
+class WrongRange extends WrongAnswer {}
 
 const requestHeaders = (from: number): Record<string, string> => ({
   'Accept-Encoding': 'identity',
@@ -179,6 +200,12 @@ export const answerOf = (cause: unknown): UnexpectedStatus | undefined =>
 /** Whether an error means that the registry could not be reached. */
 const isOfAway = (cause: unknown): boolean => cause instanceof RpcError && isAway(cause.cause)
 
+/** Whether an error is a cut, an outage, or an answer of a host that is busy: no wrong answer. */
+function isOfLine(cause: unknown): boolean {
+  const answer = answerOf(cause)
+  return answer ? answer.isBusy : !(cause instanceof WrongAnswer)
+}
+
 /** Whether another request may succeed. Errors of a body are no RpcError. */
 function mayContinue(cause: unknown): boolean {
   if (!(cause instanceof RpcError)) return true
@@ -187,15 +214,9 @@ function mayContinue(cause: unknown): boolean {
   return isPassing(cause.cause)
 }
 
-/** Milliseconds until the next request: the `Retry-After` of the answer, or an exponential back-off with jitter. @throws RpcError */
-export function delayOf(url: string, cause: unknown, failures: number, random: number): number {
+/** Milliseconds until the next request: the `Retry-After` of the answer, and an exponential back-off with jitter. */
+export function delayOf(cause: unknown, failures: number, random: number): number {
   const asked = answerOf(cause)?.retryAfterMs ?? 0
-  if (asked > limits.maxRetryAfterMs)
-    throw unavailable(
-      url,
-      `it accepts no request before ${asked / 1000} s are over; deploy the image after that`,
-      cause,
-    )
   const most = isOfAway(cause) ? limits.maxAwayDelayMs : limits.maxDelayMs
   const delay = Math.min(limits.firstDelayMs * 2 ** (failures - 1), most)
   return asked + delay * (0.5 + random / 2)

@@ -165,6 +165,50 @@ describe('a mirror', () => {
     expect(registry.heard).toEqual([`/v2/team/app${layerPath} bytes=200000-`])
   })
 
+  it('is used again after an outage of all sources', async () => {
+    const closed = await listen()
+    servers.pop()!.close()
+    let isDown = false
+    const ranges: (string | undefined)[] = []
+    const mirror = await listen((request, response) => {
+      if (isDown) return request.socket.destroy()
+      if (!request.url?.endsWith(digestOf(layer))) return undefined
+      ranges.push(request.headers.range)
+      if (ranges.length > 1) {
+        const range = `bytes 200000-${layer.length - 1}/${layer.length}`
+        return response.writeHead(206, { 'Content-Range': range }).end(layer.subarray(200_000))
+      }
+      isDown = true
+      response.writeHead(200, { 'Content-Length': layer.length })
+      response.write(layer.subarray(0, 200_000), () => response.destroy())
+      return true
+    })
+    const causes: string[] = []
+    const wait = async (_: number, cause: unknown) => {
+      causes.push((cause as Error).message)
+      isDown = causes.length < 30
+    }
+    const waiting = { wait, random: () => 1, now: () => 0 }
+    await pull(closed.host, { mirrors: [`${closed.host}=${mirror.host}`], waiting })
+    expect(ranges).toEqual([undefined, 'bytes=200000-'])
+    expect(causes).toHaveLength(30)
+    expect(causes.at(-1)).toContain('ECONNREFUSED')
+    expect(causes.at(-1)).toContain(`of its mirrors: ${mirror.host}`)
+  })
+
+  it('that cuts each answer is left out', async () => {
+    let asked = 0
+    const mirror = await listen((request, response) => {
+      if (!request.url?.endsWith(digestOf(layer))) return undefined
+      asked++
+      response.writeHead(200, { 'Content-Length': layer.length }).flushHeaders()
+      return response.write('', () => response.destroy())
+    })
+    const registry = await listen()
+    await pull(registry.host, { mirrors: [`${registry.host}=${mirror.host}`] })
+    expect([asked, registry.heard]).toEqual([15, [`/v2/team/app${layerPath}`]])
+  })
+
   it('gets its own credentials, and never those of the registry', async () => {
     const sent: (string | undefined)[] = []
     const mirror = await listen((request, response) => {

@@ -4,10 +4,17 @@ import type { Outbound } from '@selvedge/service-kit/network'
 import { shareResult } from '@selvedge/service-kit/share'
 import { authenticated } from './authenticated.ts'
 import { readCredentials } from './credentials.ts'
-import { type HttpGet, type HttpGetOptions, isLoopbackHost, openHttpGet } from './http-get.ts'
+import {
+  type HttpGet,
+  type HttpGetOptions,
+  isAway,
+  isLoopbackHost,
+  isPassing,
+  openHttpGet,
+} from './http-get.ts'
 import { hostIn, type Place, placesOf } from './mirrors.ts'
 import type { Reference } from './reference.ts'
-import type { Waiting } from './resumed.ts'
+import { answerOf, type Waiting } from './resumed.ts'
 
 export interface SourceOptions {
   /** See `credentials.ts`. */
@@ -24,12 +31,17 @@ export interface SourceOptions {
   readonly waiting?: Waiting
 }
 
-/** The sources of one image. The first one that answers is used, until it fails; then the next one is used for what is missing. */
+/**
+ * The sources of one image. The first one that answers is used, until it fails; then the next one is used for what is missing. If the last
+ * one cannot be reached, those that the line left out are used again.
+ */
 export interface Sources {
   /** URL of the repository at its registry. */
   readonly base: string
   /** Requests to the present source; URLs are those of the registry. A mirror that fails is left out from then on. */
   readonly get: HttpGet
+  /** Whether no other source is left, or all of them are away. */
+  isLast(): boolean
   /** Does work again with the next source if a mirror sends something wrong. @throws RpcError what the work throws */
   during<T>(work: () => Promise<T>): Promise<T>
 }
@@ -40,12 +52,16 @@ export function openSources(reference: Reference, options: SourceOptions): Sourc
     shareResult(() => openPlace(place, reference.text, options)),
   )
   const failures: string[] = []
+  /** Mirrors that the line, or an outage of them, left out. */
+  const away: typeof sources = []
+  let areAllAway = false
   const isMirror = () => sources.length > 1
 
   function leaveOut(cause: unknown): void {
     if (!isMirror()) return
     if (failures.length < maxFailures) failures.push((cause as Error).message)
-    sources.shift()
+    const [left] = sources.splice(0, 1)
+    if (mayComeBack(cause)) away.push(left!)
   }
 
   async function get(url: string, headers: Readonly<Record<string, string>>) {
@@ -54,9 +70,17 @@ export function openSources(reference: Reference, options: SourceOptions): Sourc
       const mayFail = isMirror()
       try {
         const opened = await open()
-        return await opened.get(`${opened.base}${url.slice(base.length)}`, headers)
+        const answer = await opened.get(`${opened.base}${url.slice(base.length)}`, headers)
+        areAllAway = false
+        return answer
       } catch (cause) {
-        if (!mayFail) throw withFailures(cause, failures)
+        if (!mayFail) {
+          if (isUnreachable(cause)) {
+            areAllAway = true
+            sources.unshift(...away.splice(0))
+          }
+          throw withFailures(cause, failures)
+        }
         // Another request may have left it out meanwhile.
         if (open === sources[0]) leaveOut(cause)
       }
@@ -76,13 +100,21 @@ export function openSources(reference: Reference, options: SourceOptions): Sourc
     }
   }
 
-  return { base, get, during }
+  return { base, get, during, isLast: () => !isMirror() || areAllAway }
 }
 
 /** Failures of mirrors that an error names. */
 const maxFailures = 5
 /** Reasons of failures that another source may not have. */
 const ofSource: ReadonlySet<string> = new Set(['registry_unavailable', 'digest_mismatch', 'invalid_image'])
+
+const isUnreachable = (cause: unknown): boolean => cause instanceof RpcError && isAway(cause.cause)
+
+/** Whether a mirror may be used again: nothing that it sent was wrong. */
+function mayComeBack(cause: unknown): boolean {
+  const answer = answerOf(cause)
+  return answer ? answer.isBusy : cause instanceof RpcError && isPassing(cause.cause)
+}
 
 /** The failure of a registry, with those of its mirrors. */
 function withFailures(cause: unknown, failures: readonly string[]): unknown {

@@ -35,8 +35,47 @@ it.each([
   ['120 s', undefined],
   ['in 120', undefined],
   ['-1', undefined],
-  ['Fri, 07 Nov 2014 23:59:59 GMT', undefined],
+  ['Fri, 07 Nov 2014 24:61:59 GMT', undefined],
+  ['Friday', undefined],
   [undefined, undefined],
 ])('reads Retry-After %j as %j ms', (after, expected) => {
   expect(answered(429, { after }).retryAfterMs).toBe(expected)
+})
+
+const sent = 'Fri, 07 Nov 2014 23:00:00 GMT'
+const atSent = Date.UTC(2014, 10, 7, 23)
+
+it.each([
+  ['Fri, 07 Nov 2014 23:59:59 GMT', 3_599_000],
+  ['Friday, 07-Nov-14 23:59:59 GMT', 3_599_000],
+  ['Fri Nov  7 23:59:59 2014', 3_599_000],
+  ['Fri, 07 Nov 2014 22:00:00 GMT', 0],
+  ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
+  ['Sat, 07 Nov 2015 23:00:00 GMT', 365 * 86_400_000],
+])('reads %s as %i ms after the Date of its answer, whatever the clock of the device', (after, ms) => {
+  for (const now of [0, atSent, Date.UTC(2099, 0)]) {
+    const headers = { 'retry-after': after, date: sent }
+    const { retryAfterMs } = new UnexpectedStatus(
+      { status: 503, origin: registry, headers },
+      registry,
+      () => now,
+    )
+    expect(retryAfterMs).toBe(ms)
+  }
+})
+
+it.each([
+  ['of the same day', atSent, 3_599_000],
+  ['in the past', atSent + 86_400_000, 0],
+  ['far in the future: the clock of the device is wrong', 0, undefined],
+])('without a Date, believes a date %s', (_, now, ms) => {
+  for (const date of [undefined, 'today']) {
+    const headers = { 'retry-after': 'Fri, 07 Nov 2014 23:59:59 GMT', ...(date && { date }) }
+    const { retryAfterMs } = new UnexpectedStatus(
+      { status: 503, origin: registry, headers },
+      registry,
+      () => now,
+    )
+    expect(retryAfterMs).toBe(ms)
+  }
 })
