@@ -181,12 +181,13 @@ export const groups: readonly Group[] = [
   {
     name: 'cli-components',
     sources: [
-      'apps/cli/src/archive/bundler/answer.ts',
+      'apps/cli/src/archive/bundler/{answer,native-package}.ts',
       'apps/cli/src/archive/component/{importable,is-component,transpile}.ts',
       'apps/cli/src/archive/component/host/{body,cli,clocks,closed,failure,fields,interfaces,io,keyvalue,message,outgoing,session,worker}.ts',
     ],
     tests: [
       'apps/cli/src/archive/bundler/answer.test.ts',
+      'apps/cli/src/archive/native-packages.test.ts',
       'apps/cli/src/archive/component/*.test.ts',
       'apps/cli/src/archive/component/host/*.test.ts',
     ],

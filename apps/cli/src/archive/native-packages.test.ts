@@ -76,7 +76,7 @@ it.each(packages)('a package that a function imports may depend on %s', async (n
 
 it.each([
   ['declares nothing', '{ "gypfile": false }'],
-  ['has another value there', '{ "napi": "none", "gypfile": "true" }'],
+  ['has another value there', '{ "napi": "no", "gypfile": "true" }'],
   ['has a package.json of another form', '[]'],
 ])('a package without native code is bundled, also if it %s', async (_, declared) => {
   write({

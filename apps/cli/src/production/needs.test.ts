@@ -1,4 +1,4 @@
-/** What `selvedge doctor` says of the ports of containers. */
+/** What `selvedge doctor` shows of the ports of containers. */
 import type { PortRecord } from '@selvedge/protocol'
 import { expect, it } from 'vitest'
 import { doctor } from '../commands/doctor.ts'
@@ -41,7 +41,7 @@ it('shows who reaches each port of a container, and why one is closed', async ()
     'ok    port       1883/tcp to port 1883 of a container: open to the network (services.publish)',
     'ok    port       5683/udp to port 7 of a container: open to programs of this device; closed to the network, services.publish does not list it',
     'miss  port       8883/tcp to port 1883 of a container: closed, another program of this device has it',
-    '                 "selvedge container list" shows whose port it is.',
+    '                 "selvedge container list" shows the container.',
   ])
 })
 

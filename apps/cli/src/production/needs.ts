@@ -42,7 +42,7 @@ function describePort(port: PortRecord): Check {
   const { target, reach, problem } = port
   const name = `${portName(port)} to port ${target} of a container`
   if (problem !== null)
-    return failed('port', `${name}: closed, ${problem}`, '"selvedge container list" shows whose port it is.')
+    return failed('port', `${name}: closed, ${problem}`, '"selvedge container list" shows the container.')
   return passed(
     'port',
     reach === 'network'

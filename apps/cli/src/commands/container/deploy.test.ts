@@ -1,4 +1,4 @@
-/** What the help of commands that deploy says of settings. */
+/** What the help of commands that deploy shows of settings. */
 import { containerSettings } from '@selvedge/protocol'
 import { expect, it } from 'vitest'
 import type { Terminal } from '../../output/terminal.ts'

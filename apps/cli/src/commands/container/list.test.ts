@@ -54,7 +54,7 @@ it('shows the ports of each container, who reaches them, and why one is closed',
   ])
 })
 
-it('has columns of ports and times only where a container has them, and says why one does not run', async () => {
+it('has columns of ports and times only where a container has them, and shows why one does not run', async () => {
   const schedule: ContainerRecord['schedule'] = {
     nextAt: '2026-01-02T00:00:00.000Z',
     last: { at: '2026-01-01T00:00:00.000Z', outcome: 'failed', detail: null },

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ContainerRecord, type EndReason, RpcError } from '@selvedge/protocol'
 import { inBackground } from '@selvedge/service-kit/safely'
-import type { Plan } from '../engines/engine.ts'
+import type { Ending, Plan } from '../engines/engine.ts'
 import { createAlone } from './alone.ts'
 import { createHealthMonitor } from './health-monitor.ts'
 import { idleSecondsOf, isIdle } from './idle-policy.ts'
@@ -68,9 +68,7 @@ export interface Service {
 
 export function createService(first: Plan, parts: ServiceParts): Service {
   const { now, ready } = parts
-  const serving = createServing(now, graceSeconds, parts.onServing, ({ why }) =>
-    parts.report({ event: 'killed', rule: 'a program that is stopped has to exit in its time', detail: why }),
-  )
+  const serving = createServing(now, graceSeconds, parts.onServing, reportKilled(parts))
   const { current, handingOver } = serving
   const monitor = createHealthMonitor(now, current, (running) =>
     endInstance(running, graceSeconds, 'unhealthy'),
@@ -141,6 +139,11 @@ export function createService(first: Plan, parts: ServiceParts): Service {
     lastEnd: starts.lastEnd,
   }
 }
+
+const reportKilled =
+  ({ report }: Pick<ServiceParts, 'report'>) =>
+  ({ why }: Ending): void =>
+    report({ event: 'killed', rule: 'a program that is stopped has to exit in its time', detail: why })
 
 function retire(running: Running, serving: Serving, starts: Starts): void {
   if (serving.current() !== running) return

@@ -204,7 +204,7 @@ describe('a port of a container', () => {
     const [first = 0, second = 0, third = 0] = free
     ports = create([`${first}/tcp service=app-a`])
     routes = [
-      route(stored('c', `${third}/udp`, { failed: 'it ended' }), 1),
+      route(stored('c', `${third}/udp`, { failed: 'it failed' }), 1),
       route(stored('b', `${second}:7`, { wanted: 'stopped' }), 1),
       route(stored('a', `${first}`), await listen('a')),
       route(stored('d', ''), 1),

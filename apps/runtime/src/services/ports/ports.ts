@@ -113,12 +113,7 @@ export function createPorts(parts: PortsParts): Ports {
       return release
     },
     refresh,
-    records: (container) => recordsOf(container, parts, held),
-    all: () =>
-      containers
-        .routes()
-        .flatMap(({ container }) => recordsOf(container, parts, held) ?? [])
-        .toSorted((one, other) => one.port - other.port),
+    ...describePorts(() => containers.routes(), parts, held),
     close() {
       clearTimeout(retrying)
       held.close()
@@ -130,6 +125,18 @@ const notOpened = (mapping: PortMapping, problem: string | null): RpcError =>
   new RpcError('conflict', `the port ${portName(mapping)} cannot be opened: ${problem}`, {
     hint: anotherPort(mapping),
   })
+
+const describePorts = (
+  routes: () => readonly Route[],
+  rules: PortRules,
+  held: Pick<HeldPorts, 'get'>,
+): Pick<Ports, 'records' | 'all'> => ({
+  records: (container) => recordsOf(container, rules, held),
+  all: () =>
+    routes()
+      .flatMap(({ container }) => recordsOf(container, rules, held) ?? [])
+      .toSorted((one, other) => one.port - other.port),
+})
 
 /** Why a port is closed that another program of the device does not have. */
 function closedBecause({ wanted, failed }: StoredContainer): string {

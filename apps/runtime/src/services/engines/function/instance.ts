@@ -98,7 +98,6 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
   const fail = (cause: RpcError) => started.reject(cause)
   let program: Program | undefined
   let isListening = false
-  let isForced = false
   let hasScheduled = false
 
   const line = await openControlLine(folder.control, settings['MCM.STORAGE_MB'] * megabyte, {
@@ -124,13 +123,14 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
   onLine(line)
   program = launch(starting, memoryMb)
   const { ended, kill } = program
+  const stopping = createStop(line, kill)
   const gone = ended.then(async ({ why, reason, cause, isOfFunction }) => {
     // Before it listens, its code has not run: its sandbox or its control group failed.
     if (cause) fail(startFailure(cause))
     else if (isListening || isOfFunction) fail(new RpcError('container_failed', why))
     else fail(startFailure(new Error(why)))
     await undo.run()
-    return { why, reason, ...(isForced && { isForced }) }
+    return { why, reason, ...stopping.forced() }
   })
   const seconds = settings['MCM.HEALTH_SEC']
   const late = safely('function.late', () =>
@@ -154,7 +154,17 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
     responds: line.ping,
     takeOver: storage.takeOver,
     ...(hasScheduled && { runScheduled: line.run }),
-    async stop(graceSeconds) {
+    stop: (graceSeconds) => stopping.stop(graceSeconds, gone),
+  }
+}
+
+/** Stops a program: it is requested to exit, and killed after the grace. */
+function createStop(line: Sender, kill: (why: string) => void) {
+  let isForced = false
+  return {
+    forced: (): Pick<Ending, 'isForced'> => (isForced ? { isForced } : {}),
+    /** @param gone resolves when it has exited */
+    async stop(graceSeconds: number, gone: Promise<unknown>): Promise<void> {
       line.send({ stop: true }).catch(() => undefined)
       const byForce = safely('function.stop', () => {
         isForced = true
