@@ -58,11 +58,11 @@ async function startBalancer(targets: () => readonly number[]): Promise<{ url: s
 }
 
 /**
- * @param args of both
+ * @param args of both, or of one by its index
  * @param envOf more of the environment of one of them, or another way to the database
  */
 export async function startReplicas(
-  args: readonly string[] = [],
+  args: readonly string[] | ((index: number) => readonly string[]) = [],
   envOf: (index: number, database: string) => Promise<Record<string, string>> = async () => ({}),
 ): Promise<Replicas> {
   const postgres: PostgresServer = await startPostgres()
@@ -83,7 +83,7 @@ export async function startReplicas(
     const port = await freePort()
     const program = await startProgram('identity', { ...env, SELVEDGE_IDENTITY_PORT: String(port) }, [
       `--issuer=${balancer.url}`,
-      ...args,
+      ...(typeof args === 'function' ? args(index) : args),
     ])
     ports.push(port)
     return { ...program, url: `http://127.0.0.1:${port}`, state: folder.path }

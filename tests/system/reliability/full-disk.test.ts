@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { needs } from '../../harness/installed.ts'
 import { startStack, temporaryFolder } from '../../harness/processes.ts'
+import { onlyReads, seenStore } from '../../harness/seen-store.ts'
 import { identitySubject } from './subjects/identity.ts'
 
 const megabyte = 1024 * 1024
@@ -32,7 +33,10 @@ it('identity on a full disk issues nothing that it could not store, waits with i
   }
   const empty = () => rmSync(filler, { force: true })
   const env = { SELVEDGE_STATE: folder.path }
-  const stack = await startStack({ env })
+  const sockets = await temporaryFolder()
+  const socket = join(sockets.path, 'identity')
+  const stack = await startStack({ env, identity: [`--metrics.listen=${socket}`] })
+  const seen = () => seenStore(stack.identity.url, socket)
   const subject = await identitySubject(stack, env)
   const refusals = async () =>
     (await subject.work(0)).map(({ what, refused }) => `${what}: ${refused ?? 'done'}`)
@@ -47,6 +51,7 @@ it('identity on a full disk issues nothing that it could not store, waits with i
       // An access token that nothing is stored of.
       'an exchange: done',
     ])
+    await expect.poll(seen).toEqual(onlyReads)
     let isReady = false
     const attempts = attemptsAt(join(folder.path, 'identity'), 2)
     const restarted = subject.restart().then(() => {
@@ -64,5 +69,6 @@ it('identity on a full disk issues nothing that it could not store, waits with i
     await stack.stop()
     execFileSync('umount', ['-l', folder.path])
     await folder.remove()
+    await sockets.remove()
   }
 })

@@ -1,45 +1,44 @@
 /** A database that only reads, as after a failover: `default_transaction_read_only` of a real PostgreSQL. */
+import { join } from 'node:path'
 import { identityPaths } from '@selvedge/protocol'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createNodeKey } from '../../harness/device.ts'
 import { adminOf, createDeveloper } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
 import { contactAs } from '../../harness/node-contact.ts'
 import { post } from '../../harness/oauth.ts'
+import { temporaryFolder } from '../../harness/processes.ts'
+import { setReadOnly } from '../../harness/read-only.ts'
 import { type Replicas, startReplicas } from '../../harness/replicas.ts'
+import { onlyReads, seenStore, writes } from '../../harness/seen-store.ts'
 
 describe('two replicas on a database that only reads', needs('postgres'), () => {
   let replicas: Replicas
+  let sockets: Awaited<ReturnType<typeof temporaryFolder>>
   beforeAll(async () => {
-    replicas = await startReplicas(['--limits.address=1000000', '--limits.client=1000000'])
+    sockets = await temporaryFolder()
+    replicas = await startReplicas((index) => [
+      ...['--limits.address=1000000', '--limits.client=1000000'],
+      `--metrics.listen=${join(sockets.path, String(index))}`,
+    ])
   })
-  afterAll(() => replicas.stop())
+  afterAll(async () => {
+    await replicas.stop()
+    await sockets.remove()
+  })
 
-  async function setReadOnly(isOn: boolean) {
-    const client = new pg.Client(replicas.database)
-    await client.connect()
-    await client.query('SET default_transaction_read_only = off')
-    const { pathname } = new URL(replicas.database)
-    await client.query(
-      `ALTER DATABASE "${pathname.slice(1)}" SET default_transaction_read_only = ${isOn ? 'on' : 'off'}`,
-    )
-    await client.end()
+  async function setReadOnlyNow(isOn: boolean) {
+    await setReadOnly(replicas.database, isOn)
     await replicas.endConnections()
   }
-  const ready = async (url: string) => {
-    const answer = await fetch(`${url}/readyz`)
-    return { code: answer.status, ...((await answer.json()) as object) }
-  }
+  const seen = () =>
+    Promise.all(replicas.all.map(({ url }, index) => seenStore(url, join(sockets.path, String(index)))))
 
   it('stay ready, name it, and log each cause once; what reads is answered', async () => {
     const { idToken, clientId } = await createDeveloper(replicas.all[0].state)
-    await setReadOnly(true)
+    await setReadOnlyNow(true)
     const [{ url, state, errors }] = replicas.all
-    for (const each of replicas.all)
-      await expect
-        .poll(() => ready(each.url))
-        .toEqual({ code: 200, status: 'degraded', degraded: ['store_not_writable'] })
+    await expect.poll(seen).toEqual([onlyReads, onlyReads])
     const ids = new Set<string>()
     for (let at = 0; at < 300; at++) {
       const write = post(`${url}/device_authorization`, { client_id: clientId, scope: 'openid' })
@@ -52,17 +51,15 @@ describe('two replicas on a database that only reads', needs('postgres'), () => 
     expect(errors().split('"message":"a request failed"').length - 1).toBe(1)
     const introspection = await post(`${url}/introspect`, { client_id: clientId, token: idToken })
     expect(introspection.body).toMatchObject({ active: true })
-    await setReadOnly(false)
-    for (const each of replicas.all)
-      await expect.poll(() => ready(each.url)).toEqual({ code: 200, status: 'ok' })
+    await setReadOnlyNow(false)
+    await expect.poll(seen).toEqual([writes, writes])
     await adminOf(state)['account.create']({ email: 'later@example.com' })
   })
   it('go on giving tokens to the devices they know, and use up each proof once', async () => {
     const device = createNodeKey()
     await contactAs(device, replicas.url)
-    await setReadOnly(true)
-    for (const each of replicas.all)
-      await expect.poll(() => ready(each.url)).toMatchObject({ status: 'degraded' })
+    await setReadOnlyNow(true)
+    await expect.poll(seen).toEqual([onlyReads, onlyReads])
     for (let at = 0; at < 4; at++) expect(await contactAs(device, replicas.url)).toMatch(/^ey/)
     const [{ url }] = replicas.all
     const target = replicas.url + identityPaths.edgeToken
@@ -75,6 +72,6 @@ describe('two replicas on a database that only reads', needs('postgres'), () => 
     expect(await ask(proof)).toMatchObject({ status: 200 })
     expect(await ask(proof)).toMatchObject({ status: 400 })
     await expect(contactAs(createNodeKey(), replicas.url)).rejects.toThrow(/storage_failed/)
-    await setReadOnly(false)
+    await setReadOnlyNow(false)
   })
 })
