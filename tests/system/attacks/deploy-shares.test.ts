@@ -134,6 +134,22 @@ describe('on a disk that is almost full', needs('mounts'), () => {
     expect(await names(services.token)).toEqual(['first', 'second'])
   })
 
+  it('resumable uploads that would fit, announced and never sent, remove and reserve nothing', async () => {
+    const length = `${50 * megabyte}`
+    const announce = () =>
+      callUrl(`${services.url()}/mcm/v1/uploads`, {
+        method: 'POST',
+        headers: { 'Tus-Resumable': '1.0.0', 'Upload-Length': length },
+        token: attacker,
+      })
+    for (let at = 0; at < 4; at++) expect((await announce()).status).toBe(201)
+    expect(await names(services.token)).toEqual(['first', 'second'])
+    // Together they are more than the disk has.
+    expect((await post(services, '/mcm/v1/images', large('third', 12), services.token)).status).toBe(200)
+    expect(await names(services.token)).toEqual(['first', 'second', 'third'])
+    await services.runtime().removeImage({ edgeAccessToken: services.token, id: 'third' })
+  })
+
   it('a manifest of a registry that announces large layers removes nothing', async () => {
     const digest = `sha256:${'0'.repeat(64)}`
     const layers = [{ mediaType: '', digest, size: 40 * megabyte }]
