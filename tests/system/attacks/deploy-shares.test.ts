@@ -93,6 +93,64 @@ describe('slow uploads of one project', () => {
   })
 })
 
+describe('another project deploys while one', () => {
+  let services: Services
+  let attacker: string
+  beforeAll(async () => {
+    services = await startServices()
+    attacker = await attackerOf(services)
+  })
+  afterAll(() => services.stop())
+
+  async function expectDeploys(name: string) {
+    const { status, text } = await post(
+      services,
+      '/mcm/v1/images',
+      functionImage(source, name),
+      services.token,
+    )
+    expect({ status, text }).toMatchObject({ status: 200 })
+    const spec = { name, image: name, env: {} }
+    const container = await services.runtime().deployContainer({ edgeAccessToken: services.token, spec })
+    expect(container.state).toBe('running')
+  }
+
+  it('has as many downloads as it may have, from a registry that does not answer', async () => {
+    const registry = createServer(() => undefined).listen(0, '127.0.0.1')
+    await new Promise((resolve) => registry.once('listening', resolve))
+    const { port } = registry.address() as AddressInfo
+    const pull = (at: number) =>
+      services
+        .runtime()
+        .deployImage({ edgeAccessToken: attacker, source: `127.0.0.1:${port}/slow${at}:1` })
+        .then(
+          () => 'done',
+          ({ reason }) => reason,
+        )
+    const first = Array.from({ length: 8 }, (_, at) => pull(at))
+    await expect.poll(() => pull(8)).toBe('busy')
+    await expectDeploys('beside-downloads')
+    registry.closeAllConnections()
+    registry.close()
+    await Promise.all(first)
+  })
+
+  it('has as many secrets as it may have', async () => {
+    const set = (edgeAccessToken: string, name: string) =>
+      services
+        .runtime()
+        .setSecret({ edgeAccessToken, name, value: 'x' })
+        .then(
+          () => 'done',
+          ({ reason }) => reason,
+        )
+    for (let at = 0; at < 100; at++) expect(await set(attacker, `s${at}`)).toBe('done')
+    expect(await set(attacker, 'one-more')).toBe('limit_exceeded')
+    expect(await set(services.token, 'own')).toBe('done')
+    await expectDeploys('beside-secrets')
+  })
+})
+
 describe('on a disk that is almost full', needs('mounts'), () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let services: Services
