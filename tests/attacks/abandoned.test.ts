@@ -20,6 +20,8 @@ type Daemon = (typeof daemons)[number]
 /** Clients for each of the nine ways to leave. */
 const times = Math.ceil(Number(process.env.SELVEDGE_ABANDONED ?? 45) / 9)
 const honest = times > 100 ? 100 : 3
+/** So many at the same time are answered on a busy machine as well: beyond that, requests that queue are refused. */
+const atOnce = 8
 
 let services: Services
 let sockets: Awaited<ReturnType<typeof temporaryFolder>>
@@ -106,7 +108,11 @@ function requestsTo(daemon: Daemon, path: string): Abandoned[] {
 async function expectServed(daemon: Daemon, requests: readonly Abandoned[]): Promise<void> {
   await expect.poll(() => underWay(daemon), { timeout: 120_000 }).toEqual([])
   for (const each of requests) {
-    const statuses = await Promise.all(Array.from({ length: honest }, () => ask(daemon, each)))
+    const statuses: number[] = []
+    while (statuses.length < honest) {
+      const count = Math.min(atOnce, honest - statuses.length)
+      statuses.push(...(await Promise.all(Array.from({ length: count }, () => ask(daemon, each)))))
+    }
     expect([each.target, statuses.filter((status) => status === 503)]).toEqual([each.target, []])
   }
 }

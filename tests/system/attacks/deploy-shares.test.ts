@@ -93,6 +93,64 @@ describe('slow uploads of one project', () => {
   })
 })
 
+describe('another project deploys while one', () => {
+  let services: Services
+  let attacker: string
+  beforeAll(async () => {
+    services = await startServices()
+    attacker = await attackerOf(services)
+  })
+  afterAll(() => services.stop())
+
+  async function expectDeploys(name: string) {
+    const { status, text } = await post(
+      services,
+      '/mcm/v1/images',
+      functionImage(source, name),
+      services.token,
+    )
+    expect({ status, text }).toMatchObject({ status: 200 })
+    const spec = { name, image: name, env: {} }
+    const container = await services.runtime().deployContainer({ edgeAccessToken: services.token, spec })
+    expect(container.state).toBe('running')
+  }
+
+  it('has as many downloads as it may have, from a registry that does not answer', async () => {
+    const registry = createServer(() => undefined).listen(0, '127.0.0.1')
+    await new Promise((resolve) => registry.once('listening', resolve))
+    const { port } = registry.address() as AddressInfo
+    const pull = (at: number) =>
+      services
+        .runtime()
+        .deployImage({ edgeAccessToken: attacker, source: `127.0.0.1:${port}/slow${at}:1` })
+        .then(
+          () => 'done',
+          ({ reason }) => reason,
+        )
+    const first = Array.from({ length: 8 }, (_, at) => pull(at))
+    await expect.poll(() => pull(8)).toBe('busy')
+    await expectDeploys('beside-downloads')
+    registry.closeAllConnections()
+    registry.close()
+    await Promise.all(first)
+  })
+
+  it('has as many secrets as it may have', async () => {
+    const set = (edgeAccessToken: string, name: string) =>
+      services
+        .runtime()
+        .setSecret({ edgeAccessToken, name, value: 'x' })
+        .then(
+          () => 'done',
+          ({ reason }) => reason,
+        )
+    for (let at = 0; at < 100; at++) expect(await set(attacker, `s${at}`)).toBe('done')
+    expect(await set(attacker, 'one-more')).toBe('limit_exceeded')
+    expect(await set(services.token, 'own')).toBe('done')
+    await expectDeploys('beside-secrets')
+  })
+})
+
 describe('on a disk that is almost full', needs('mounts'), () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let services: Services
@@ -132,6 +190,22 @@ describe('on a disk that is almost full', needs('mounts'), () => {
     // Later requests of the same project are answered: those before were read.
     expect((await post(services, path, functionImage(source, 'small'), attacker)).status).toBe(200)
     expect(await names(services.token)).toEqual(['first', 'second'])
+  })
+
+  it('resumable uploads that would fit, announced and never sent, remove and reserve nothing', async () => {
+    const length = `${50 * megabyte}`
+    const announce = () =>
+      callUrl(`${services.url()}/mcm/v1/uploads`, {
+        method: 'POST',
+        headers: { 'Tus-Resumable': '1.0.0', 'Upload-Length': length },
+        token: attacker,
+      })
+    for (let at = 0; at < 4; at++) expect((await announce()).status).toBe(201)
+    expect(await names(services.token)).toEqual(['first', 'second'])
+    // Together they are more than the disk has.
+    expect((await post(services, '/mcm/v1/images', large('third', 12), services.token)).status).toBe(200)
+    expect(await names(services.token)).toEqual(['first', 'second', 'third'])
+    await services.runtime().removeImage({ edgeAccessToken: services.token, id: 'third' })
   })
 
   it('a manifest of a registry that announces large layers removes nothing', async () => {

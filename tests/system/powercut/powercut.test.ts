@@ -13,16 +13,16 @@ import type { Work } from './subject.ts'
 import { createUpgrades } from './upgrades/upgrades.ts'
 
 const seed = testSeed
-/** The first mutant of each daemon, and of each way to record it. `npm run powercut mutants` runs all of them. */
+/** Defects that once were put in and that no quick test noticed. `npm run powercut mutants` runs all of them. */
+const sampled = [
+  "an error of a folder's sync is swallowed",
+  "an error of a blob's sync is swallowed",
+  'a key file that is found, its folder not synced',
+]
 const samples = [
-  ...new Map(
-    mutants
-      .map(
-        (each) =>
-          [`${each.app} ${each.killedAfter !== undefined} ${each.failingSyncs !== undefined}`, each] as const,
-      )
-      .reverse(),
-  ).values(),
+  ...mutants.filter(({ name }) => sampled.includes(name)),
+  // Each daemon has a database: two of the three once answered early without being noticed.
+  ...mutants.filter(({ name, app }) => name === 'SQLite answers before COMMIT' && app === 'discovery'),
 ]
 const timeout = 600_000
 const { runtime } = createDaemons(1)
@@ -83,6 +83,7 @@ it('after a cut of the power a whole release starts: the one that was promised',
 describe('a program with a defect is seen to lose something', () => {
   it('every defect is one of the code as it is', () => {
     for (const mutant of mutants) expectApplicable(mutant)
+    expect(samples).toHaveLength(4)
   })
 
   it.each(samples.map((each) => [each.app, each.name, each] as const))(

@@ -51,7 +51,7 @@ it('identity on a full disk issues nothing that it could not store, waits with i
       // An access token that nothing is stored of.
       'an exchange: done',
     ])
-    await expect.poll(seen, { timeout: 10_000 }).toEqual(onlyReads)
+    await expect.poll(seen).toEqual(onlyReads)
     let isReady = false
     const attempts = attemptsAt(join(folder.path, 'identity'), 2)
     const restarted = subject.restart().then(() => {
