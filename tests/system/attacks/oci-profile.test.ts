@@ -1,6 +1,6 @@
 /**
  * Hostile programs that are root in their container, with the capabilities that they get by default, on a real Podman: with user IDs of
- * their own, and on a device that has none for containers, where they are root of the device with few capabilities.
+ * their own, and on a device without user IDs for containers, where they are root of the device with few capabilities.
  */
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'

@@ -1,6 +1,6 @@
 /** What a plan becomes, and what is refused with its path instead of being left out. */
 import { hash } from 'node:crypto'
-import { type AppPlan, type AppService, appPlan } from '@selvedge/protocol'
+import { type AppPlan, type AppService, appPlan, outboundWords } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
 import { plan, service } from '../../../../../tests/harness/app-device.ts'
 import { ownArchitecture } from '../images/manifest.ts'
@@ -20,7 +20,7 @@ const refusalOf = (wanted: AppPlan): string => {
 }
 
 it.each<[string, string[], Record<string, string>, string | undefined]>([
-  ['on internal networks alone has no way out', ['back', 'vault'], {}, 'none'],
+  ['on internal networks alone has no way out', ['back', 'vault'], {}, outboundWords.none],
   ['on another network, too, has the usual one', ['back', 'front'], {}, undefined],
   ['without networks has the usual one', [], {}, undefined],
   ['that lists what it reaches has that', ['back'], { 'MCM.OUTBOUND': 'api.test' }, 'api.test'],
@@ -81,7 +81,7 @@ it('a member gets its settings from the parts of the plan', () => {
       env: {
         X: '1',
         'MCM.MEMORY_MB': '64',
-        'MCM.OUTBOUND': 'none',
+        'MCM.OUTBOUND': outboundWords.none,
         'MCM.GATEWAY': 'off',
         'MCM.VOLUMES': expect.stringMatching(
           /^data:\/data, v-[0-9a-f]{16}:\/other, v-[0-9a-f]{16}:\/tmp\/x$/,
