@@ -80,6 +80,11 @@ export const groups: readonly Group[] = [
     tests: ['apps/runtime/src/location/gps/publisher*.test.ts'],
   },
   {
+    name: 'scarce-links',
+    sources: ['apps/runtime/src/location/gps/scarce.ts'],
+    tests: ['apps/runtime/src/location/gps/gps.test.ts'],
+  },
+  {
     name: 'containers',
     sources: [`${services}/containers/{crash-policy,health-policy,idle-policy,requirements}.ts`],
     tests: [`${services}/containers/{crash-policy,health-policy,idle-policy,requirements}.test.ts`],

@@ -44,7 +44,7 @@ describe('the port in a message', () => {
       },
     )
 
-  it('has what it was chosen from, where the image exposes several or none', () => {
+  it('has what it was chosen from, where the image exposes several or has no port', () => {
     expect(words(['20/tcp', '21/tcp', '53/udp'])).toBe('20 (MCM.PORT; its image exposes 20, 21)')
     expect(words([])).toBe('8080 (MCM.PORT; its image exposes no port)')
     expect(portInWords({ settings: readSettings({}) }, {})).toBe('8080 (MCM.PORT; its image exposes no port)')

@@ -14,7 +14,7 @@ function targets(env: Record<string, string>, image = imageWith()) {
   return [...named, ...ofImage].map(({ target, dataKey }) => `${target} of ${dataKey}`)
 }
 
-it('a shared volume takes the place of one of the image', () => {
+it('a shared volume is there in place of one of the image', () => {
   const env = { 'MCM.APP_VOLUMES': 'shop/data:/data', 'MCM.VOLUMES': 'own:/own' }
   expect(targets(env, imageWith('/data', '/database/', '/own'))).toEqual([
     '/own of a/c/shop-a',
