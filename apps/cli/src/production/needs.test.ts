@@ -24,7 +24,9 @@ async function linesWith(ports: readonly PortRecord[] | undefined): Promise<stri
   const findService = async () => {
     throw new UsageError('no service', 'Start it.')
   }
-  const result = await doctor.run({ runtime, findService } as unknown as Context, { args: [], options: {} })
+  const env = { SELVEDGE_CONFIG: '/nowhere/selvedge.json' }
+  const context = { runtime, findService, env } as unknown as Context
+  const result = await doctor.run(context, { args: [], options: {} })
   const lines = doctor.human!(result as never).split('\n')
   return lines.slice(lines.findIndex((line) => line.includes(' oci ')) + 1)
 }
