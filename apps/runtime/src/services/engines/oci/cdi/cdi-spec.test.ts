@@ -125,7 +125,9 @@ it.each([
 })
 
 it.each([
-  ...['x', 'rx', 'xr', 'mr', 'm'].map((permissions) => ({ deviceNodes: [{ path: '/dev/zero', permissions }] })),
+  ...['x', 'rx', 'xr', 'mr', 'm'].map((permissions) => ({
+    deviceNodes: [{ path: '/dev/zero', permissions }],
+  })),
   ...['9=x', '=x', 'a b=x', '-a=x', 'é=x'].map((variable) => ({ env: [variable] })),
 ])('no container gets %j', (edits) => {
   expect(() => deviceWith(edits)).toThrow('no container gets')
