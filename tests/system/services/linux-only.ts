@@ -27,6 +27,7 @@ export const linuxOnly: Readonly<Record<string, string>> = {
   'apps/runtime/src/services/engines/oci/secret-files.ts':
     'uses a folder only if it is in memory, else refuses',
   'packages/protocol/src/mcm/settings.ts': names,
+  'packages/protocol/src/mcm/settings/files.ts': names,
   'packages/service-kit/src/lifecycle/systemd.ts': 'only where systemd started the program',
 }
 
