@@ -14,18 +14,7 @@ export const launchWholeBrowser = (...more: readonly string[]): Promise<Browser>
 
 async function launch(program: string, more: readonly string[]): Promise<Browser> {
   const folder = mkdtempSync(join(tmpdir(), 'chromium-'))
-  const browser = await chromium.launch({
-    executablePath: withoutNetlink(program, folder),
-    args: [
-      '--no-sandbox',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      ...more,
-    ],
-  })
+  const browser = await start(withoutNetlink(program, folder), more)
   const newContext = browser.newContext.bind(browser)
   browser.newContext = async (options) => {
     const context = await newContext(options)
@@ -34,6 +23,27 @@ async function launch(program: string, more: readonly string[]): Promise<Browser
   }
   browser.on('disconnected', () => rmSync(folder, { recursive: true, force: true }))
   return browser
+}
+
+/** Bubblewrap copies all mounts of the machine, and fails if one of them, such as that of a container of another test, is removed then. */
+const isRemovedMount = /bwrap: Can't bind mount/
+
+async function start(executablePath: string, more: readonly string[], attemptsLeft = 5): Promise<Browser> {
+  const args = [
+    '--no-sandbox',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    ...more,
+  ]
+  try {
+    return await chromium.launch({ executablePath, args })
+  } catch (cause) {
+    if (attemptsLeft === 1 || !isRemovedMount.test(String(cause))) throw cause
+    return start(executablePath, more, attemptsLeft - 1)
+  }
 }
 
 /**
