@@ -116,7 +116,8 @@ describe('another project deploys while one', () => {
   }
 
   it('has as many downloads as it may have, from a registry that does not answer', async () => {
-    const registry = createServer(() => undefined).listen(0, '127.0.0.1')
+    let asked = 0
+    const registry = createServer(() => void asked++).listen(0, '127.0.0.1')
     await new Promise((resolve) => registry.once('listening', resolve))
     const { port } = registry.address() as AddressInfo
     const pull = (at: number) =>
@@ -128,7 +129,9 @@ describe('another project deploys while one', () => {
           ({ reason }) => reason,
         )
     const first = Array.from({ length: 8 }, (_, at) => pull(at))
-    await expect.poll(() => pull(8)).toBe('busy')
+    // Each is under way before one more comes.
+    await expect.poll(() => asked).toBe(first.length)
+    expect(await pull(8)).toBe('busy')
     await expectDeploys('beside-downloads')
     registry.closeAllConnections()
     registry.close()
