@@ -79,7 +79,7 @@ describe('the depth', () => {
 
 describe('text that a database cannot hold', () => {
   it.each(['"\\u0000"', '["\\ud800"]', '{"a":"\\udc00x"}', '{"\\u0000":1}', '{"a":[{"b":"\\ud83d"}]}'])(
-    'is refused where it is to be stored: %s',
+    'is not stored: %s',
     (text) => {
       expect(problemOf(text, 32, true)).toBe('syntax')
       expect(problemOf(text)).toBeUndefined()

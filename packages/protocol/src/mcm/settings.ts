@@ -232,7 +232,7 @@ export const containerSettings = {
     ['isolated', 'open', 'host'],
   ),
   'MCM.ROOT': choice(
-    'Root file system of an OCI container: its own, gone with the instance, of at most `MCM.ROOT_MB` (`writable`); or that of the image, with `/run`, `/tmp` and `/var/tmp` in memory, 64 MiB each (`read-only`). So is `/var/run`, where it is a link to `/run`, as in nearly all images.',
+    'Root file system of an OCI container. `writable`: its own, of at most `MCM.ROOT_MB`, removed with the instance. `read-only`: that of the image, with `/run`, `/tmp` and `/var/tmp` in memory, 64 MiB each. In nearly all images, `/var/run` is a link to `/run`, and is in memory, too.',
     ['writable', 'read-only'],
   ),
   'MCM.ROOT_MB': number(

@@ -13,7 +13,7 @@ function answerTo(cause: unknown) {
   return { answer, logged: log.lines.map((line) => JSON.parse(line)) }
 }
 
-it('a refusal is shown as it is, with the time to come back where it has one', () => {
+it('a refusal is shown unchanged, with the time of the next attempt if it has one', () => {
   const refusal = new OAuthError('invalid_grant', 'no')
   expect(answerTo(refusal)).toEqual({
     answer: { status: 400, body: { error: 'invalid_grant', error_description: 'no' } },

@@ -170,7 +170,7 @@ describe('a token', () => {
     await isRefused(ask(asBearer), 'invalid_token', /bound to a key/)
   })
 
-  it('is refused where it is missing, for something else, or not genuine', async () => {
+  it('is refused if it is missing, for something else, or not genuine', async () => {
     await isRefused(ask({}), 'invalid_token', /send the access token as/)
     await isRefused(ask({ authorization: 'Basic abc' }), 'invalid_token', /send the access token as/)
     const authorization = `Bearer ${accessToken()}`

@@ -16,7 +16,8 @@ export class ListenError extends Error {
 
 /**
  * @param setting what sets the port, for people
- * @param address where it is in use. `::1` is not left out: the other program would answer the clients of `localhost`
+ * @param address on which the port is in use. If it is `::1`, the service does not listen on the other address alone: the other program would
+ * answer the clients of `localhost`
  */
 export const portInUse = (port: number, setting: string, cause: unknown, address?: string): ListenError => {
   const where = address === '::1' ? ' of ::1' : ''

@@ -113,7 +113,7 @@ describe('an answer', () => {
     expect(troubles).toEqual([])
   })
 
-  it('is requested by the state that is held; by its ETag where it has no mark', async () => {
+  it('is requested with the mark of the list that is here, or with its ETag if it has no mark', async () => {
     await feed.fetchNow()
     await feed.fetchNow()
     stored = { lists: { [issuer]: { ...stored.lists[issuer]!, mark: '' } } }

@@ -62,7 +62,7 @@ const deployed = (uploads: Uploads, handle: string, as?: string) =>
   uploads.use(own, handle, as, async (path, file) => ({ id: `${readFileSync(path, 'utf8')} of ${file}` }))
 
 describe('after a start of the runtime', () => {
-  it('an upload continues where it is on the disk, and is deployed under its name', async () => {
+  it('an upload continues after the bytes that are on the disk, and is deployed under its name', async () => {
     const handle = await leave()
     const uploads = await start()
     expect(await uploads.stateOf(own, handle)).toEqual({
