@@ -264,6 +264,9 @@ describe('the token endpoint of a runtime', () => {
   })
 
   it('refuses a lease while the identity service is reachable', async () => {
+    // The runtime fetches the first list of revoked tokens after its start.
+    const checkedAt = async () => (await services.runtime().getMe()).revocations?.checkedAt
+    await expect.poll(checkedAt).toEqual(expect.any(String))
     const { text } = await send(await proven(), leaseForm())
     expect(JSON.parse(text)).toMatchObject({
       error: 'invalid_grant',
