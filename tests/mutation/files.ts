@@ -231,6 +231,7 @@ export const groups: readonly Group[] = [
     sources: ['packages/client/src/{oauth,errors}.ts'],
     tests: ['packages/client/src/oauth.test.ts'],
   },
+  beside('account-exports', identity, 'api/console/account-exports'),
   beside('console-session', 'apps/console/src', 'session/proof'),
   beside('discovery-sessions', discovery, 'sessions/sessions', 'endpoints/read-track', 'trust/realms'),
   beside('identity-passwords', identity, 'registry/credentials/passwords'),

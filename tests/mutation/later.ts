@@ -43,7 +43,6 @@ export const later: readonly string[] = [
   'apps/discovery/src/stores/embedded/durable-copy.ts',
   'apps/discovery/src/stores/embedded/embedded-store.ts',
   'apps/discovery/src/stores/embedded/watchers.ts',
-  'apps/identity/src/api/console/account-exports.ts',
   'apps/identity/src/api/console/api.ts',
   'apps/identity/src/api/console/app-pages.ts',
   'apps/identity/src/api/console/bulk.ts',
@@ -258,4 +257,4 @@ export const later: readonly string[] = [
 ]
 
 /** How many files wait. It may only get smaller. */
-export const laterCount = 252
+export const laterCount = 251
