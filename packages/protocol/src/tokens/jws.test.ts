@@ -42,6 +42,10 @@ describe('is refused', () => {
     [`${header}.${payload}.`, 'token_malformed: the signature of the token is empty'],
     [`${header}=.${payload}.c2ln`, 'token_malformed: the header of the token is not strict base64url'],
     [`${header}.!.c2ln`, 'token_malformed: the payload of the token is not strict base64url'],
+    [
+      `${header}.${payload}.c2ln\n`,
+      'token_malformed: the signature of the token contains white space: remove line breaks, also at its end',
+    ],
     [`${header}.${payload}.c2l`, 'token_malformed: the signature of the token is not strict base64url'],
     [`${encode('[]')}.${payload}.c2ln`, 'token_malformed: the header of the token is not a JSON object'],
     [`${header}.${encode('null')}.c2ln`, 'token_malformed: the payload of the token is not a JSON object'],

@@ -100,10 +100,14 @@ export function splitJws(
 function readBytes(name: string, text: string): Uint8Array<ArrayBuffer> {
   const bytes = decodeBase64url(text)
   if (bytes && bytes.length > 0) return bytes
-  throw new TokenError(
-    'token_malformed',
-    `the ${name} of the token is ${bytes ? 'empty' : 'not strict base64url'}`,
-  )
+  throw new TokenError('token_malformed', `the ${name} of the token ${problemOf(text)}`)
+}
+
+function problemOf(text: string): string {
+  if (text === '') return 'is empty'
+  return /\s/.test(text)
+    ? 'contains white space: remove line breaks, also at its end'
+    : 'is not strict base64url'
 }
 
 function readJson(name: string, bytes: Uint8Array): JsonObject {
