@@ -11,6 +11,7 @@ import type { TestOptions } from 'vitest'
 import { readRanges, systemFiles } from '../../apps/runtime/src/services/engines/oci/id-ranges.ts'
 import { canMakeNetworks } from './networks.ts'
 import programs from './programs.json' with { type: 'json' }
+import { canRunRootless } from './rootless-podman.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -26,6 +27,7 @@ export type Need =
   | 'networks'
   | 'mounts'
   | 'user IDs'
+  | 'rootless Podman'
   | 'package tools'
   | 'client libraries'
   | 'image tools'
@@ -86,6 +88,7 @@ const lookUps: Partial<Record<Need, () => boolean>> = {
     )
   },
   mounts: canMount,
+  'rootless Podman': canRunRootless,
   'user IDs': () => readRanges(systemFiles).length > 0,
   'client libraries': () =>
     existsSync(join(import.meta.dirname, '../system/clients/libraries/node_modules/oidc-client-ts')),

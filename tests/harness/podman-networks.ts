@@ -25,7 +25,7 @@ export interface PodmanNetworks {
  * @param folder for the configuration of the networks
  */
 export async function reserveNetworks(folder: string): Promise<PodmanNetworks> {
-  const { second, release } = await reserve()
+  const { second, release } = await reserveRange()
   const networks = join(folder, 'networks')
   mkdirSync(networks)
   // Without it, Podman uses the bridge and the chain of its default network on this machine.
@@ -46,8 +46,8 @@ default_subnet_pools = [{ "base" = "10.${second}.128.0/17", "size" = 24 }]
   }
 }
 
-/** The first range that is free. */
-async function reserve(): Promise<{ second: number; release: () => void }> {
+/** The first range that is free. @returns the second byte of its addresses */
+export async function reserveRange(): Promise<{ second: number; release: () => void }> {
   for (let second = first; second <= last; second++) {
     const server = await hold(second)
     if (server) return { second, release: () => void server.close() }

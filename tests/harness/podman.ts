@@ -38,7 +38,7 @@ export interface Podman {
 }
 
 /** Settings that hold on machines with hybrid control groups and a low limit of open files, too. */
-const containersConf = `[containers]
+export const containersConf = `[containers]
 default_ulimits = ["nofile=1024:4096", "nproc=4096:4096"]
 [engine]
 runtime = "runc"

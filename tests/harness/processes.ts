@@ -48,6 +48,8 @@ export interface StartPlace {
   readonly checkout?: string
   /** Files of the device that are empty for it. Needs the right to mount. */
   readonly emptied?: readonly string[]
+  /** An ordinary user, by its ID. Needs root. */
+  readonly user?: number
 }
 
 /** Starts a program in which files are empty: a mount namespace of its own, in which it keeps its process ID. */
@@ -61,12 +63,13 @@ export async function startProgram(
   name: 'runtime' | 'identity' | 'discovery',
   env: Record<string, string>,
   args: readonly string[] = [],
-  { space, cwd, emptied = [], checkout = name === 'runtime' ? runtimeCheckout : root }: StartPlace = {},
+  { space, cwd, user, emptied = [], checkout = name === 'runtime' ? runtimeCheckout : root }: StartPlace = {},
 ): Promise<Program> {
   const inSpace = space === undefined ? [] : ['ip', 'netns', 'exec', space]
   const [command = '', ...rest] = [
     ...inSpace,
     ...(emptied.length > 0 ? emptying(emptied) : []),
+    ...(user === undefined ? [] : ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups']),
     process.execPath,
     join(checkout, 'apps', name, 'dist/main.cjs'),
     ...args,

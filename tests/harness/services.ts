@@ -65,6 +65,7 @@ export async function startServices(
   const { url } = program
   const runtime = () => runtimeOf({ runtime: program })
   await runtime().associateAccount({ edgeAccessToken: token })
+  const { SELVEDGE_STATE: state = stack.state } = envOf.runtime ?? {}
   let files = 0
 
   const services: Services = {
@@ -77,7 +78,7 @@ export async function startServices(
     runtimeErrors: () => program.errors(),
     call: (path, init) => callUrl(url + path, { token, ...init }),
     async deployImage(archive) {
-      const source = writeFile(`${stack.state}/archives`, `${++files}.tar`, archive)
+      const source = writeFile(`${state}/archives`, `${++files}.tar`, archive)
       return runtime().deployImage({ edgeAccessToken: token, source })
     },
     async deploy(name, source, env = {}, file = 'index.js') {

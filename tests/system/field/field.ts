@@ -4,9 +4,10 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { ContainerRecord } from '@selvedge/protocol'
 import { freePort } from '@selvedge/service-kit/testing'
 import { packFolder } from '../../../apps/cli/src/archive/pack.ts'
+import type { Docker } from '../../harness/docker.ts'
 import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
 import { root } from '../../harness/processes.ts'
-import { type Docker, startDocker } from './docker.ts'
+import { startDocker } from './docker.ts'
 import { type Isolation, isolationOf, isolationOfDocker, isolationOfPodman } from './isolation.ts'
 
 /** A program that runs, as a check of it sees it. */

@@ -1,7 +1,7 @@
 /** What separates the programs of a container from the device, read from the kernel. */
 import { readFileSync } from 'node:fs'
+import type { Docker } from '../../harness/docker.ts'
 import type { Podman } from '../../harness/podman.ts'
-import type { Docker } from './docker.ts'
 
 export interface Isolation {
   /** The user of the device that root of the container is. */
@@ -41,13 +41,13 @@ export function isolationOfPodman(podman: Podman, name: string): Isolation {
 }
 
 /** The same with `docker run`. @param archive of the image, as `docker save` writes it */
-export function isolationOfDocker({ run }: Docker, archive: Buffer): Isolation {
-  const loaded = run(['load', '--quiet'], archive)
+export function isolationOfDocker({ run, runWith }: Docker, archive: Buffer): Isolation {
+  const loaded = runWith(archive, 'load', '--quiet')
   const [, image] = /^Loaded image(?: ID)?: (\S+)/m.exec(loaded) ?? []
   if (image === undefined) throw new Error(`docker load printed ${JSON.stringify(loaded)}`)
   const cat = (file: string) =>
-    run(['run', '--rm', '--network=none', '--user=0', '--entrypoint=/bin/cat', image, file])
+    run('run', '--rm', '--network=none', '--user=0', '--entrypoint=/bin/cat', image, file)
   const isolation = read(cat('/proc/self/status'), cat('/proc/self/uid_map'))
-  run(['image', 'rm', '--force', image])
+  run('image', 'rm', '--force', image)
   return isolation
 }

@@ -62,10 +62,15 @@ export const stats = z.object({ memory_stats: z.object({ usage: z.number().optio
 
 export const info = z.object({
   ServerVersion: z.string().optional(),
-  /** Contains `name=rootless` when the engine does not run as root. */
+  /** Of Docker without root, it contains `name=rootless`. */
   SecurityOptions: z.array(z.string()).nullish(),
   /** Of Podman alone. */
   BuildahVersion: z.string().optional(),
+  Rootless: z.boolean().optional(),
+  CgroupVersion: z.string().optional(),
+  /** `none`: it has no control groups. */
+  CgroupDriver: z.string().optional(),
+  MemoryLimit: z.boolean().optional(),
   DockerRootDir: z.string().optional(),
   Driver: z.string().optional(),
   /** Pairs of a name and a value. */

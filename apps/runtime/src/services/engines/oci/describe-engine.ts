@@ -21,6 +21,9 @@ const nameOf = (socketPath: string): string =>
 const outputHint =
   'Programs in containers cannot open /dev/stdout again, as log files of web servers that are links to it: for that, the runtime needs to run as root.'
 
+const limitsHint =
+  'The engine does not limit the memory, the processor and the processes of containers (MCM.MEMORY_MB, MCM.CPU, MCM.PIDS): run it as root, or on a device with cgroup v2 that delegates these controllers to its user.'
+
 const givenHint =
   'Containers get no devices and no folders of the device (MCM.DEVICES, MCM.MOUNTS): for that, the runtime needs to run as root, with Podman as root.'
 
@@ -70,6 +73,7 @@ export async function describeEngine(
       ...(kind === 'device' ? [usersHint(traits)] : []),
       ...(kind === 'own' && !canOpenOutput() ? [outputHint] : []),
       ...(left === undefined ? [] : [left]),
+      ...(traits.hasCgroups ? [] : [limitsHint]),
       ...(isInVirtualMachine ? [machineHint] : []),
       ...(canGive(traits) || isInVirtualMachine ? [] : [givenHint]),
       ...(closed === undefined || isInVirtualMachine ? [] : [closedHint(closed)]),

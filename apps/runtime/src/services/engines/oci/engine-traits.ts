@@ -11,6 +11,8 @@ export interface EngineTraits {
   readonly isRootless: boolean
   /** All its containers are in one user namespace (`userns-remap` of Docker). */
   readonly isRemapped: boolean
+  /** It limits the memory, the processor and the processes of containers. */
+  readonly hasCgroups: boolean
   /** Containers get its default seccomp profile. */
   readonly hasSeccomp: boolean
   /** Folder of its images and containers. */
@@ -27,14 +29,17 @@ export const isInVirtualMachine: boolean = process.platform !== 'linux'
 
 export type TraitsOf = (api: EngineApi) => Promise<EngineTraits>
 
-type Info = Pick<z.infer<typeof answers.info>, 'Driver' | 'DriverStatus' | 'DockerRootDir'>
+type Info = z.infer<typeof answers.info>
 
 /**
  * Whether the overlay driver can limit a container: its folder is on XFS with project quotas.
  *
  * @param table of the mounts of the device (`/proc/self/mounts`)
  */
-export function hasQuota({ Driver, DriverStatus, DockerRootDir }: Info, table: string): boolean {
+export function hasQuota(
+  { Driver, DriverStatus, DockerRootDir }: Pick<Info, 'Driver' | 'DriverStatus' | 'DockerRootDir'>,
+  table: string,
+): boolean {
   const files = DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1]
   if (!Driver?.startsWith('overlay') || files !== 'xfs' || DockerRootDir === undefined) return false
   const isAbove = (path: string) => path === '/' || `${DockerRootDir}/`.startsWith(`${path}/`)
@@ -57,20 +62,29 @@ function mounts(): string {
   }
 }
 
-export async function readTraits(api: EngineApi): Promise<EngineTraits> {
-  const found = await api.read('/info', answers.info)
+/** @param found what the engine answers to `GET /info` */
+export function traitsIn(found: Info): EngineTraits {
   const { ServerVersion, SecurityOptions, BuildahVersion, DockerRootDir } = found
   const has = (name: string) => SecurityOptions?.some((each) => each.includes(name)) ?? false
+  const isRootless = found.Rootless === true || has('rootless')
   return {
     version: ServerVersion,
     isPodman: BuildahVersion !== undefined,
-    isRootless: isInVirtualMachine || has('rootless'),
+    isRootless: isInVirtualMachine || isRootless,
     isRemapped: has('name=userns'),
+    hasCgroups: hasCgroups(found, isRootless),
     hasSeccomp: has('name=seccomp'),
     folder: DockerRootDir,
     hasQuota: hasQuota(found, mounts()),
   }
 }
+
+/** In control groups of version 1, only root sets limits: Podman ignores them without. */
+const hasCgroups = ({ CgroupVersion, CgroupDriver, MemoryLimit }: Info, isRootless: boolean): boolean =>
+  CgroupDriver !== 'none' && MemoryLimit !== false && !(isRootless && CgroupVersion === '1')
+
+export const readTraits = async (api: EngineApi): Promise<EngineTraits> =>
+  traitsIn(await api.read('/info', answers.info))
 
 export function createTraitsOf(): TraitsOf {
   const known = new Map<string, EngineTraits>()

@@ -94,6 +94,22 @@ it('refuses everything but the exceptions, again after another program replaced 
   expect(table.rules).toHaveLength(3)
 })
 
+it('lets no packet of a closed network out, also after exceptions and after another program replaced the table', async () => {
+  const table = tableInMemory()
+  const guard = guardWith(table.call, undefined)
+  await guard.protect(network, subnet, true)
+  await guard.except(network, [exception(1)])
+  const forwarded = () => table.rules.filter((each) => each.startsWith('FORWARD '))
+  expect(forwarded()).toEqual([expect.stringMatching(/-s 10\.89\.0\.0\/24 .*-j REJECT$/)])
+  table.rules.length = 0
+  await guard.checkAll()
+  expect(forwarded()).toHaveLength(1)
+  await guard.protect('selvedge-b', '10.89.1.0/24')
+  expect(forwarded()).toHaveLength(1)
+  await guard.release(network)
+  expect(forwarded()).toEqual([])
+})
+
 it('runs the packet filter four times for a container that starts', async () => {
   const table = tableInMemory()
   const verbs: string[] = []

@@ -1,7 +1,7 @@
 /**
  * Keeps containers from programs of this device: one rule of the packet filter for each network of a container refuses connections
  * that begin in it. The runtime connects to the container, never the other way round. The address of the container cannot be forged:
- * it has no capabilities.
+ * it has no capabilities. A further rule keeps the containers of other engines than Podman from everything beyond the device.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -32,9 +32,10 @@ export interface HostGuard {
    *
    * @param network its name
    * @param subnet IPv4, such as `10.89.0.0/24`
+   * @param isClosed whether this device also forwards no packet of it: its engine may leave that to others
    * @throws RpcError `engine_unavailable` if the packet filter fails
    */
-  protect(network: string, subnet: string): Promise<void>
+  protect(network: string, subnet: string, isClosed?: boolean): Promise<void>
   /** Lets a protected network connect to something on this device. @throws RpcError as `protect` */
   except(network: string, exceptions: readonly Exception[]): Promise<void>
   /** Removes the rules of a network. @throws Error if the packet filter fails */
@@ -58,12 +59,17 @@ const filterOf =
 
 interface Guarded {
   readonly subnet: string
+  readonly isClosed: boolean
   readonly exceptions: readonly Exception[]
 }
 
 const ruleOf = (network: string, subnet: string): readonly string[] => [
   ...['INPUT', '-s', subnet, '-m', 'conntrack', '--ctstate', 'NEW'],
   ...['-m', 'comment', '--comment', network, '-j', 'REJECT'],
+]
+
+const closingRuleOf = (network: string, subnet: string): readonly string[] => [
+  ...['FORWARD', '-s', subnet, '-m', 'comment', '--comment', network, '-j', 'REJECT'],
 ]
 
 const exceptionOf = (
@@ -108,7 +114,7 @@ async function removeListed(
   call: PacketFilter,
   isUnwanted: (rule: Listed) => boolean,
 ): Promise<readonly Listed[]> {
-  const rules = (await call('-S', 'INPUT')).split('\n').flatMap((line) => readRule(line) ?? [])
+  const rules = (await call('-S')).split('\n').flatMap((line) => readRule(line) ?? [])
   for (const each of rules) if (isUnwanted(each)) await call('-D', ...each.args)
   return rules.filter((each) => !isUnwanted(each))
 }
@@ -118,7 +124,10 @@ const isListedAs = ({ args }: Listed, rule: readonly string[]): boolean =>
   rule.every((each, at) => args[at] === each)
 
 /** Adds the rules of a network that are not there. */
-async function ensure(call: PacketFilter, network: string, { subnet, exceptions }: Guarded): Promise<void> {
+async function ensure(call: PacketFilter, network: string, guarded: Guarded): Promise<void> {
+  const { subnet, isClosed, exceptions } = guarded
+  const closing = closingRuleOf(network, subnet)
+  if (isClosed && !(await isThere(call, closing))) await call('-I', ...closing)
   const rule = ruleOf(network, subnet)
   const isProtected = await isThere(call, rule)
   if (!isProtected) await call('-I', ...rule)
@@ -166,14 +175,15 @@ export function guardWith(
 
   return {
     missing,
-    async protect(network, subnet) {
+    async protect(network, subnet, isClosed = false) {
       if (missing !== undefined) return
       const bits = Number(/^\d{1,3}(?:\.\d{1,3}){3}\/(\d{1,2})$/.exec(subnet)?.[1])
       await change(network, async () => {
         // A rule for less would refuse connections of others.
         if (!(bits >= 12)) throw new Error(`its subnet is ${JSON.stringify(subnet)}`)
-        await ensure(call, network, { subnet, exceptions: [] })
-        guarded.set(network, { subnet, exceptions: [] })
+        const one: Guarded = { subnet, isClosed, exceptions: [] }
+        await ensure(call, network, one)
+        guarded.set(network, one)
       }).catch((cause: Error) => {
         throw failed(cause)
       })
@@ -181,14 +191,16 @@ export function guardWith(
     async except(network, exceptions) {
       if (missing !== undefined) return
       await change(network, async () => {
-        const { subnet } = guarded.get(network) ?? {}
-        if (subnet === undefined) return
+        const before = guarded.get(network)
+        if (before === undefined) return
+        const { subnet } = before
+        const after: Guarded = { ...before, exceptions }
         const others = await removeListed(call, (each) => each.network === network && each.isException)
         // Before the rules are there: a check adds those that a failure left out, and no former one.
-        guarded.set(network, { subnet, exceptions })
+        guarded.set(network, after)
         // A container that starts waits for each call.
         if (!others.some((each) => isListedAs(each, ruleOf(network, subnet))))
-          await ensure(call, network, { subnet, exceptions })
+          await ensure(call, network, after)
         else for (const each of exceptions) await call('-I', ...exceptionOf(network, subnet, each))
       }).catch((cause: Error) => {
         throw failed(cause)

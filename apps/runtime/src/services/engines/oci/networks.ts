@@ -101,12 +101,18 @@ export const removeNetwork = (api: EngineApi, name: string): Promise<void> =>
   api.send('DELETE', `/networks/${name}`).catch(ignoreMissing) as Promise<void>
 
 /**
- * Keeps the containers of a network from programs of this device.
+ * Keeps the containers of a network from programs of this device. With Docker, a container without a way out has a default route, and only the
+ * packet filter of the daemon keeps its packets in: with `iptables: false` it has no rules.
  *
  * @returns the address of this device in it
  * @throws as {@link HostGuard.protect}
  */
-export async function protectFrom(api: EngineApi, guard: HostGuard, name: string): Promise<string> {
+export async function protectFrom(
+  api: EngineApi,
+  guard: HostGuard,
+  name: string,
+  { isPodman }: Pick<EngineTraits, 'isPodman'>,
+): Promise<string> {
   const { IPAM } = await api.read(`/networks/${name}`, answers.network)
   // IPv6 is turned off in the container.
   const subnets = (IPAM.Config ?? []).filter(({ Subnet }) => !Subnet.includes(':'))
@@ -115,7 +121,7 @@ export async function protectFrom(api: EngineApi, guard: HostGuard, name: string
       'engine_unavailable',
       `the network of the container has ${subnets.length} IPv4 subnets; expected 1`,
     )
-  await guard.protect(name, subnets[0]!.Subnet)
+  await guard.protect(name, subnets[0]!.Subnet, !isPodman)
   return subnets[0]!.Gateway ?? ''
 }
 

@@ -142,14 +142,14 @@ async function adoptPrepared(
   prepared: Prepared,
   found: answers.Inspected,
 ): Promise<OciInstance | undefined> {
-  const { api, given, users } = prepared
+  const { given, users } = prepared
   given.close()
   const own = await openFolder(host, plan, users, false)
   try {
     // Its users are part of what is proven.
     const { Labels } = prepared.body(own)
     if (found.Config.Labels[labels.proof] === Labels[labels.proof]) {
-      await limit(host, prepared, plan, await protect(host, api, prepared.reach))
+      await limit(host, prepared, plan, await protect(host, prepared))
       plan.log('runtime', 'it went on while the runtime was away')
       return await follow(host, prepared, plan, own, false)
     }
@@ -264,8 +264,11 @@ async function prepare(
  *
  * @returns the address of the device in the network of the container, or ""
  */
-async function protect({ guard }: OciHost, api: EngineApi, { network, isPublished }: Reach): Promise<string> {
-  return network !== undefined && !isPublished ? protectFrom(api, guard, network) : ''
+async function protect(
+  { guard }: OciHost,
+  { api, reach: { network, isPublished }, traits }: Pick<Prepared, 'api' | 'reach' | 'traits'>,
+): Promise<string> {
+  return network !== undefined && !isPublished ? protectFrom(api, guard, network, traits) : ''
 }
 
 /** Sets the rules for the packets of a container that is initialized or runs. @param gateway address of the device in its network */
@@ -293,7 +296,7 @@ async function create(host: OciHost, prepared: Prepared, plan: Plan, own: OwnFol
   await createVolumes(api, volumes, host.owner, users)
   if (reach.isOfDevice) await expectFreePort(prepared.port)
   if (reach.network !== undefined) await createNetwork(api, reach.network, host.owner, reach.hasWayOut)
-  const gateway = await protect(host, api, reach)
+  const gateway = await protect(host, prepared)
   await api.send('POST', `/containers/create?name=${name}`, prepared.body(own))
   // Before its program runs: it has its process and its network from here on.
   if (reach.hasWayOut || users.kind === 'own') await initContainer(api, name, reach.hasWayOut)

@@ -9,7 +9,7 @@ const settings = {
   'MCM.NETWORK': 'isolated',
   'MCM.CAPABILITIES': undefined,
 } as const
-const traits = { hasSeccomp: true, hasQuota: false }
+const traits = { hasSeccomp: true, hasCgroups: true, hasQuota: false }
 
 describe('the user that a program starts as', () => {
   it.each(['', 'root', '0', '00', '0:0', 'root:root', ':33', '0:adm'])('root: "%s"', (user) => {

@@ -60,7 +60,7 @@ export const outboundLayer = 'packet filter'
 export function layersOf(
   users: Pick<Users, 'kind'>,
   user: string,
-  { hasSeccomp, hasQuota }: Pick<EngineTraits, 'hasSeccomp' | 'hasQuota'>,
+  { hasSeccomp, hasCgroups, hasQuota }: Pick<EngineTraits, 'hasSeccomp' | 'hasCgroups' | 'hasQuota'>,
   settings: Pick<ContainerSettings, 'MCM.ROOT' | 'MCM.NETWORK' | 'MCM.CAPABILITIES'>,
 ): readonly string[] {
   return [
@@ -69,7 +69,7 @@ export function layersOf(
     capabilitiesLayer(users, user, settings['MCM.CAPABILITIES']),
     'no new privileges',
     ...(hasSeccomp ? ['seccomp'] : []),
-    'cgroup',
+    ...(hasCgroups ? ['cgroup'] : []),
     settings['MCM.ROOT'] === 'read-only' ? 'read-only root' : hasQuota ? 'root quota' : 'root watch',
     ...(settings['MCM.NETWORK'] === 'isolated' ? ['own network'] : []),
   ]
