@@ -46,6 +46,9 @@ export async function extendService(
       return refuse('The service extends itself through others. Remove one of these references.')
     if (way.length >= composeLimits.extends)
       return refuse(`More than ${composeLimits.extends} services extend each other. Use fewer.`)
+    const unknown = wanted.kind === 'map' && [...wanted.entries.keys()].find((each) => !isOfReference(each))
+    if (typeof unknown === 'string')
+      return refuse(`Only service and file are possible here, not ${shown(unknown)}.`)
     const { service: other, file } = referenceOf(wanted, own)
     if (other === undefined)
       return refuse('Write the name of a service, or a mapping with "service" and "file".')
@@ -62,6 +65,8 @@ export async function extendService(
   }
   return resolveIn(name, service, { file: '', services: memberOf(opened.tree, 'services') }, [])
 }
+
+const isOfReference = (key: string): boolean => key === 'service' || key === 'file' || key.startsWith('x-')
 
 function referenceOf(tree: Tree, own: string): { service: string | undefined; file: string | undefined } {
   if (tree.kind === 'scalar') return { service: tree.isNull ? undefined : tree.text, file: undefined }

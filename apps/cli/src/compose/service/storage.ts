@@ -89,6 +89,7 @@ function longMount(at: At): Mount | undefined {
       for (const option of membersOf(member))
         if (!optionsOfLong[name]!.includes(option.name))
           problem(option, 'This option is not supported. Remove it.')
+        else if (option.name !== 'size') note(option, 'This option changes nothing here.')
     } else if (
       !['type', 'source', 'target', 'read_only', 'consistency'].includes(name) &&
       !name.startsWith('x-')
@@ -295,7 +296,11 @@ function longDevice(at: At): string | undefined {
   const members = new Map(
     membersOf(at, 'a path, or a mapping with "source"').map((each) => [each.name, each]),
   )
-  const texts = ['source', 'target', 'permissions'].map((name) => {
+  const names = ['source', 'target', 'permissions']
+  for (const [name, member] of members)
+    if (!names.includes(name) && !name.startsWith('x-'))
+      problem(member, 'Only source, target and permissions are possible here.')
+  const texts = names.map((name) => {
     const member = members.get(name)
     return member && textOf(member)
   })
