@@ -27,6 +27,14 @@ it('a volume has the key of its data, and is found again', async () => {
   })
 })
 
+it('a new volume has the users of its container, and keeps them', async () => {
+  const engine = engineWith()
+  const range = { uid: 300_000, gid: 400_000 }
+  await createVolumes(engine.api, { named: [data], ofImage: [] }, 'runtime', { kind: 'own', range })
+  await create(engine)
+  expect(engine.volumes.v).toMatchObject({ [labels.ids]: '300000:400000' })
+})
+
 it('a volume of another project is not used, whichever of them was first', async () => {
   const engine = engineWith()
   await create(engine, 'a/other/n/volumes')

@@ -1,6 +1,6 @@
 /** What of the device a container may get. Nodes and folders are made in a folder of the test. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type RpcError, readSettings } from '@selvedge/protocol'
@@ -64,6 +64,23 @@ describe('a container gets of the device', needs('root'), () => {
     const given = hold({ 'MCM.DEVICES': node }, { users })
     expect(deviceSpecs(given)).toMatchObject([{ PathOnHost: node, PathInContainer: node }])
     given.close()
+  })
+
+  it('the nodes of graphics processors, and nothing else of their folder: gpu', () => {
+    const nodes = [`/dev/dri/card9${process.pid}`, `/dev/dri/renderD9${process.pid}`]
+    mkdirSync('/dev/dri', { recursive: true })
+    const made = [...nodes, `/dev/dri/other${process.pid}`]
+    try {
+      for (const each of made) execFileSync('mknod', ['-m', '0666', each, 'c', '1', '5'])
+      const given = hold({ 'MCM.DEVICES': 'gpu' }, { users: { kind: 'device' } })
+      const paths = given.devices.map(({ target }) => target)
+      given.close()
+      expect(paths).toEqual(expect.arrayContaining(nodes))
+      expect(paths.every((each) => /^\/dev\/dri\/(?:card|renderD)\d+$/.test(each))).toBe(true)
+    } finally {
+      for (const each of made) rmSync(each, { force: true })
+      if (readdirSync('/dev/dri').length === 0) rmdirSync('/dev/dri')
+    }
   })
 
   it('a node under another path', () => {
