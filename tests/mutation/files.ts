@@ -46,7 +46,7 @@ export const groups: readonly Group[] = [
   {
     name: 'tunnels-relayed',
     sources: [`${services}/gateway/tunnels/{dial,relay,tunnels}.ts`],
-    tests: [`${services}/gateway/tunnels/tunnels.test.ts`],
+    tests: [`${services}/gateway/tunnels/{dial,tunnels}.test.ts`],
   },
   {
     name: 'guarded-requests',
@@ -279,10 +279,10 @@ export const groups: readonly Group[] = [
   {
     name: 'partial-layers',
     sources: [
-      `${services}/images/{continue-pull,interrupted,late-folder,notes,own-file,partials,progress,registry-pulls}.ts`,
+      `${services}/images/{continue-pull,interrupted,late-folder,notes,own-file,partials,progress,registry-pulls,wanted}.ts`,
     ],
     tests: [
-      `${services}/images/{continued,interrupted,late-folder,partials,progress,registry-pulls}.test.ts`,
+      `${services}/images/{continued,interrupted,late-folder,partials,progress,registry-pulls,wanted}.test.ts`,
     ],
   },
   beside('metering', `${device}/metering`, 'metered-link', 'allowance'),
@@ -290,7 +290,7 @@ export const groups: readonly Group[] = [
   {
     name: 'usage-totals',
     sources: [`${device}/metering/{usage-totals,metering}.ts`],
-    tests: [`${device}/metering/metering.test.ts`],
+    tests: [`${device}/metering/{metering,usage-totals}.test.ts`],
   },
   {
     name: 'uploads-in-parts',

@@ -303,7 +303,7 @@ async function unavailableEngines({ value }: DeploymentStore, engines: Engines):
 
 const openOwnImages = (
   config: RuntimeConfig,
-  { folder, clock, log, state, signals, network, metering }: Device,
+  { folder, clock, log, state, signals, network, metering, callers }: Device,
   { store, blobs, engines }: { store: DeploymentStore; blobs: Blobs; engines: Engines },
 ): Promise<Images> =>
   openImages({
@@ -323,6 +323,7 @@ const openOwnImages = (
     pullMs: config['images.pullTimeout'] * 1000,
     partialMs: config['images.partialAge'] * 1000,
     accountId: () => state.value.accountId,
+    watchWanted: callers.watchWork,
     onPull: () => signals.send('pulls'),
     onRemoved: (digest, kind) =>
       void engines[kind]

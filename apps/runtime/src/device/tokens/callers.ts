@@ -20,6 +20,7 @@ import { createLastingAnswers, type LastingAnswers } from './lasting.ts'
 import { createCheckProof } from './proof.ts'
 import { createRevocations, type Revocations, type RevocationsParts } from './revocations.ts'
 import type { Tenants } from './tenants.ts'
+import { createWatchWork, type WatchWork } from './wanted-work.ts'
 
 /** Tokens that this process issues itself. */
 interface OwnTokens {
@@ -35,6 +36,7 @@ export interface Callers {
   readonly expectStillValid: ExpectStillValid
   readonly keepUnrevoked: KeepUnrevoked
   readonly lasting: LastingAnswers
+  readonly watchWork: WatchWork
   /** The next DPoP nonce. */
   readonly nonce: () => string
   readonly revocations: Revocations
@@ -93,7 +95,8 @@ export function openCallers(parts: CallersParts): Callers {
   const checkProof = createCheckProof(dpop, parts.overTls ? 'https' : 'http')
   const accepted = parts.ownTokens ? withOwnTokens(verifier, parts.ownTokens) : verifier
   const checks = createAuthorize({ nodeId, clock, state, verifier: accepted, revocations, checkProof })
-  return { ...checks, lasting, nonce: dpop.nonce, dpop, verifier, revocations }
+  const watchWork = createWatchWork({ state, revocations, lasting })
+  return { ...checks, lasting, watchWork, nonce: dpop.nonce, dpop, verifier, revocations }
 }
 
 const withOwnTokens = (verifier: TokenVerifier, own: OwnTokens): TokenVerifier => ({

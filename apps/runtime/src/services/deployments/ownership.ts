@@ -5,8 +5,13 @@
  */
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 
-/** The account and client of a token. */
-export type Owner = Pick<AccessClaims, 'account_id' | 'client_id'>
+/** The account and client of a token. With its issuer and time, work that lasts ends when the project is removed. */
+export interface Owner extends Pick<AccessClaims, 'account_id' | 'client_id'> {
+  readonly iss?: string | undefined
+  /** Unix seconds. */
+  readonly iat?: number | undefined
+  readonly epoch?: number | undefined
+}
 
 /** What is stored of an owner. */
 export interface Owned {

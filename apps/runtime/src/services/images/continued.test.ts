@@ -4,6 +4,7 @@ import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { RpcError } from '@selvedge/protocol'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { openDocument } from '@selvedge/service-kit/store'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
@@ -187,6 +188,40 @@ it('uploads of an account that has left are removed at the start', async () => {
   expect(await (await start()).uploads.stateOf(owner, handle)).toMatchObject({ offset: 0 })
   await start({ accountId: () => 'another' })
   await expect((await start()).uploads.stateOf(owner, handle)).rejects.toMatchObject({ reason: 'not_found' })
+})
+
+it.each([
+  ['sends nothing more', { hold: 300_000, allowance: undefined }],
+  ['waits for the link', { hold: 0, allowance: { changed: () => new Promise<void>(() => undefined) } }],
+])('a pull that %s ends when its account leaves, and leaves nothing behind', async (_, kind) => {
+  const { source, hold } = await listen({ bytes: 300_000, times: 0 })
+  hold(kind.hold)
+  let end: ((cause: RpcError) => void) | undefined
+  let isWatched = false
+  const refusal = () => ({ kind: 'metered', reason: 'the link is metered', until: undefined })
+  const images = await start({
+    ...(kind.allowance && { allowance: { ...kind.allowance, refusal } }),
+    watchWanted: (_, given) => {
+      end = given
+      isWatched = true
+      return () => {
+        isWatched = false
+      }
+    },
+  })
+  const pull = images.deploy(owner, source)
+  const isStalled = () =>
+    kind.hold > 0
+      ? existsSync(join(folder.path, 'images/partial')) &&
+        partial().some((each) => sizeOf(each) === kind.hold)
+      : images.pulls(owner)[0]?.waiting !== undefined
+  await expect.poll(isStalled).toBe(true)
+  end?.(new RpcError('wrong_account', 'the account was removed'))
+  await expect(pull).rejects.toMatchObject({ reason: 'wrong_account' })
+  expect([images.pulls(owner), isWatched]).toEqual([[], false])
+  const left = () => [existsSync(join(folder.path, 'images/partial')) ? partial() : [], incoming()]
+  await expect.poll(left).toEqual([[], []])
+  await expect.poll(() => readdirSync(join(folder.path, 'images/pulls'))).toEqual([])
 })
 
 it('a part that was changed on the disk never becomes an image', async () => {

@@ -24,6 +24,7 @@ import { createPlaces } from './registry/at-once.ts'
 import { pullImage } from './registry/registry.ts'
 import type { SourceOptions } from './registry/sources.ts'
 import { ownBlobs, type StoredImages } from './stored-images.ts'
+import { type WhileWanted, wantedChunks } from './wanted.ts'
 
 /** Each method throws RpcError; then nothing is left of the image. */
 export interface Deployer {
@@ -64,6 +65,7 @@ export interface DeployerParts {
   readonly registries: SourceOptions
   /** When downloads may use the link; undefined: always. */
   readonly allowance?: Allowance | undefined
+  readonly whileWanted: WhileWanted
   readonly guardFor: (owner: Owner) => DiskGuard
   /** Does work when no other change of the images is under way. */
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>
@@ -78,6 +80,7 @@ const copies = 2
 
 export function createDeployer(parts: DeployerParts): Deployer {
   const { store, blobs, pulls, downloads, maxSize, registries, guardFor, exclusively, inTurn } = parts
+  const { whileWanted } = parts
   const archives = createOwnerShare(shares.archives)
   const places = createPlaces()
 
@@ -122,7 +125,7 @@ export function createDeployer(parts: DeployerParts): Deployer {
   const fromRegistry: Deployer['fromRegistry'] = (owner, source, naming, how) => {
     const { isUrgent, continuedMs, around = atOnce } = how
     const guard = guardFor(owner)
-    const work = async (counted: Counted) => {
+    const work = async (counted: Counted, signal: AbortSignal) => {
       const partials = parts.partials?.begin(owner)
       try {
         const options = {
@@ -130,6 +133,7 @@ export function createDeployer(parts: DeployerParts): Deployer {
           ...(partials && { partials }),
           allowance: isUrgent ? undefined : parts.allowance,
           isContinued: continuedMs !== undefined,
+          signal,
         }
         const image = await admit(owner, await pullImage(blobs, source, options), naming, guard)
         downloads.note(keyOf(owner, image.name), counted.download())
@@ -138,13 +142,16 @@ export function createDeployer(parts: DeployerParts): Deployer {
         partials?.end()
       }
     }
-    return pulls.follow(owner, source, guard, (counted) => around(() => work(counted)), continuedMs)
+    const pull = (counted: Counted) => around(() => whileWanted(owner, (signal) => work(counted, signal)))
+    return pulls.follow(owner, source, guard, pull, continuedMs)
   }
 
   return {
     async fromStream(owner, content, length, naming) {
       expectSize(length, maxSize)
-      return archives.run(owner, () => fromArchive(owner, arriving(content), length, naming))
+      const receive = (signal: AbortSignal) =>
+        fromArchive(owner, arriving(wantedChunks(content, signal)), length, naming)
+      return archives.run(owner, () => whileWanted(owner, receive))
     },
     fromFile,
     fromRegistry,

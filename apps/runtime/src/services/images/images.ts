@@ -22,6 +22,7 @@ import type { SourceOptions } from './registry/sources.ts'
 import { type DeployHow, openRegistryPulls } from './registry-pulls.ts'
 import { createStoredImages, type StoredImages, type StoredImagesParts } from './stored-images.ts'
 import { openUploads, type Uploads } from './uploads.ts'
+import { createWhileWanted, type WatchWanted, type WhileWanted, wantedChunks } from './wanted.ts'
 
 export interface Images {
   /** Deploys from a path on the device, an upload handle, or a registry; under a name that the caller gives. @throws RpcError */
@@ -90,6 +91,8 @@ export interface ImageParts extends StoredImagesParts {
   readonly partialMs?: number
   /** Called when a download from a registry begins, continues or ends. */
   readonly onPull: () => void
+  /** Ends downloads and uploads of an account that has left, and of a project that was removed; left out: none ends. */
+  readonly watchWanted?: WatchWanted
 }
 
 export async function openImages(parts: ImageParts): Promise<Images> {
@@ -101,6 +104,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const removals = createOwnerShare(shares.removals)
   const pulls = createPulls(parts.onPull, undefined, parts.pullMs)
   const downloads = createDownloads()
+  const whileWanted = createWhileWanted(parts.watchWanted ?? (() => () => undefined))
   const { partialMs = 0 } = parts
   const partials = await openPartials(join(folder, 'partial'), partialMs, clock)
   const uploads = await openUploads(join(folder, 'uploads'), blobs, clock, partialMs)
@@ -126,7 +130,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const inTurn = <T>(owner: Owner, work: () => Promise<T>): Promise<T> => turns.take(keyOf(owner, ''), work)
 
   const deployer = createDeployer({
-    ...{ ...parts, stored, pulls, downloads, guardFor, exclusively, inTurn },
+    ...{ ...parts, stored, pulls, downloads, guardFor, exclusively, inTurn, whileWanted },
     partials: partialMs > 0 ? partials : undefined,
   })
 
@@ -138,9 +142,12 @@ export async function openImages(parts: ImageParts): Promise<Images> {
       expectSize(length, maxSize)
       const guard = guardFor(owner)
       await guard.expectRoom(length)
-      return uploads.receive(owner, measured(guard.watch(arriving(content), length), createBudget(maxSize)))
+      return whileWanted(owner, (signal) => {
+        const chunks = guard.watch(arriving(wantedChunks(content, signal)), length)
+        return uploads.receive(owner, measured(chunks, createBudget(maxSize)))
+      })
     },
-    uploads: inParts(uploads, maxSize, guardFor),
+    uploads: inParts(uploads, maxSize, guardFor, whileWanted),
     async deploy(owner, source, how = {}) {
       if (source.startsWith('upload:')) {
         const usual = source.slice(7, 19)
@@ -193,6 +200,7 @@ const inParts = (
   uploads: Uploads,
   maxSize: number,
   guardFor: (owner: Owner) => DiskGuard,
+  whileWanted: WhileWanted,
 ): Images['uploads'] => ({
   maxSize,
   stateOf: uploads.stateOf,
@@ -203,7 +211,10 @@ const inParts = (
     return uploads.begin(owner, length, file)
   },
   resume: (owner, handle, from, content, end) =>
-    uploads.resume(owner, handle, from, (left) => guardFor(owner).watch(arriving(content), left), end),
+    whileWanted(owner, (signal) => {
+      const chunks = (left: number) => guardFor(owner).watch(arriving(wantedChunks(content, signal)), left)
+      return uploads.resume(owner, handle, from, chunks, end)
+    }),
 })
 
 async function removeImage(

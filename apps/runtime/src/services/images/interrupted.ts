@@ -7,6 +7,8 @@ import { createNotes } from './notes.ts'
 const document = z.strictObject({
   accountId: z.string(),
   clientId: z.string(),
+  /** Of the token that began it, by which a later run notices that its project was removed. Absent in files of earlier versions. */
+  token: z.strictObject({ iss: z.string(), iat: z.number(), epoch: z.number().optional() }).optional(),
   /** The reference. */
   source: z.string(),
   /** Name that the caller gave the image. */
@@ -42,16 +44,18 @@ export async function openInterrupted(folder: string): Promise<InterruptedPulls>
   const found = await notes.read()
 
   return {
-    left: found.map(({ value: { accountId, clientId, name, isUrgent = false, ...rest }, forget }) => ({
+    left: found.map(({ value: { accountId, clientId, token, name, isUrgent = false, ...rest }, forget }) => ({
       ...rest,
-      owner: { account_id: accountId, client_id: clientId },
+      owner: { account_id: accountId, client_id: clientId, ...token },
       name: name ?? undefined,
       isUrgent,
       forget,
     })),
     async during({ owner, source, name = null, isUrgent, since }, work) {
-      const { account_id: accountId, client_id: clientId } = owner
-      const pull = { accountId, clientId, source, name, isUrgent, since }
+      const { account_id: accountId, client_id: clientId, iss, iat, epoch } = owner
+      const token = iss !== undefined &&
+        iat !== undefined && { iss, iat, ...(epoch !== undefined && { epoch }) }
+      const pull = { accountId, clientId, ...(token && { token }), source, name, isUrgent, since }
       const note = await notes.put(pull).catch(() => undefined)
       try {
         return await work()

@@ -6,6 +6,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { RpcError } from '@selvedge/protocol'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { directNetwork } from '../../../../../../tests/harness/direct-network.ts'
 import { openBlobs } from '../blobs.ts'
@@ -33,7 +34,11 @@ afterEach(() => {
 type Open = Map<string, ServerResponse>
 
 /** A pull from a registry that leaves requests for layers open, and calls a function with each change of them. */
-async function pull(onRequest: (open: Open, all: number) => void, places: Places = createPlaces()) {
+async function pull(
+  onRequest: (open: Open, all: number) => void,
+  places: Places = createPlaces(),
+  signal?: AbortSignal,
+) {
   const open: Open = new Map()
   let most = 0
   let all = 0
@@ -57,6 +62,7 @@ async function pull(onRequest: (open: Open, all: number) => void, places: Places
     maxSize: 1e7,
     mayReuse: () => false,
     places,
+    ...(signal && { signal }),
     waiting: { wait: () => new Promise(() => undefined), random: () => 1, now: () => 0 },
   })
   return { packed, open, most: () => most }
@@ -132,3 +138,17 @@ it.each<[string, (response: ServerResponse) => unknown, number]>([
     expect(incoming()).toEqual([])
   },
 )
+
+it('a pull that is given up ends at once, with the reason, also without any answer, and leaves nothing', async () => {
+  const given = new AbortController()
+  const reason = new RpcError('wrong_account', 'the account was removed')
+  const { packed } = await pull(
+    (_, all) => {
+      if (all === 3) given.abort(reason)
+    },
+    createPlaces(),
+    given.signal,
+  )
+  await expect(packed).rejects.toBe(reason)
+  expect(incoming()).toEqual([])
+})

@@ -27,7 +27,13 @@ export interface Together {
   forEach<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>, places: Places): Promise<void>
 }
 
-export function createTogether(get: HttpGet, expectTime: TimeLeft, waiting: Waiting): Together {
+/** @param signal stops it: its reason is the failure */
+export function createTogether(
+  get: HttpGet,
+  expectTime: TimeLeft,
+  waiting: Waiting,
+  signal?: AbortSignal,
+): Together {
   const stopped = Promise.withResolvers<never>()
   stopped.promise.catch(() => undefined)
   let failure: { readonly cause: unknown } | undefined
@@ -38,6 +44,7 @@ export function createTogether(get: HttpGet, expectTime: TimeLeft, waiting: Wait
     stopped.reject(cause)
     for (const each of answers) each.discard()
   }
+  signal?.addEventListener('abort', () => stop(signal.reason), { once: true })
   const expectGoing = () => {
     if (failure) throw failure.cause
   }

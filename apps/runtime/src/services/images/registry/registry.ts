@@ -46,6 +46,8 @@ export interface PullOptions extends SourceOptions {
   readonly partials?: PartialLayers
   /** Called with the bytes of each layer that are on the disk already, and with a negative number for bytes that were counted and are wrong. */
   readonly onFound?: (bytes: number) => void
+  /** Gives up: its reason is an RpcError. */
+  readonly signal?: AbortSignal
   /** Undefined: the pull uses the link at once. */
   readonly allowance?: Allowance | undefined
   /** Whether stored content may be used in place of a download: the caller has deployed it before. */
@@ -56,13 +58,20 @@ export interface PullOptions extends SourceOptions {
 export async function pullImage(blobs: Blobs, source: string, options: PullOptions): Promise<Packed> {
   const reference = readReference(source)
   const waiting = shownWaiting(options)
-  const expectTime = limitTime(waiting, options.pullMs)
-  const { base, get, during, isLast } = openAllowed(reference, options, expectTime)
-  const repeated = createRepeater(base, expectTime, waiting, options.isContinued)
+  const { signal } = options
+  const inTime = limitTime(waiting, options.pullMs)
+  const stillWanted: TimeLeft = (...asked) => {
+    signal?.throwIfAborted()
+    inTime(...asked)
+  }
+  const { base, get, during, isLast } = openAllowed(reference, options, stillWanted)
+  const together = createTogether(get, stillWanted, waiting, signal)
+  const { expectTime } = together
+  const repeated = createRepeater(base, expectTime, together.waiting, options.isContinued)
 
   async function document(version: string, expected: string | undefined): Promise<string> {
     const text = await repeated(async (hasAnswered) => {
-      const answer = await get(`${base}/manifests/${version}`, { Accept: manifestTypes })
+      const answer = await together.get(`${base}/manifests/${version}`, { Accept: manifestTypes })
       hasAnswered()
       return readText(answer, maxManifest)
     })
@@ -90,7 +99,6 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   for (const each of unique.values()) if (!(await isThere(each.digest))) missing.push(each)
   await options.announce(missing.reduce((sum, { size }) => sum + size, 0))
 
-  const together = createTogether(get, expectTime, waiting)
   const drafts = new Map<string, Draft>()
   try {
     const fetch = async (blob: Blob): Promise<Draft> => {
@@ -99,7 +107,7 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
         blobs.draft(options.watch(content, size), digest)
       const url = `${base}/blobs/${digest}`
       const attempts = createAttempts(together.get, options.onFound ?? ignore)
-      const { expectTime, waiting } = together
+      const { waiting } = together
       const download = (from = 0) =>
         attempts.count(resumed(attempts.get, url, blob, expectTime, { waiting, from, isLastSource: isLast }))
       const stored = (await isThere(digest))
