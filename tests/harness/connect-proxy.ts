@@ -11,6 +11,8 @@ export interface ConnectProxy {
   readonly opened: readonly string[]
   /** Hosts with ports, in the order of all requests. */
   readonly requested: readonly string[]
+  /** Closes all connections, and accepts others. */
+  cut(): void
   close(): void
 }
 
@@ -56,14 +58,18 @@ export async function startConnectProxy({
     client.on('close', () => upstream.destroy())
   })
   server.on('connection', (socket: Socket) => sockets.add(socket))
+  const cut = () => {
+    for (const socket of sockets) socket.destroy()
+    sockets.clear()
+  }
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
     url: tls ? `https://localhost:${port}` : `http://127.0.0.1:${port}`,
-    ...{ opened, requested },
+    ...{ opened, requested, cut },
     close() {
-      for (const socket of sockets) socket.destroy()
+      cut()
       server.close()
     },
   }

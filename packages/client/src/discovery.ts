@@ -83,15 +83,23 @@ export function createDiscoveryClient(connection: Connection): DiscoveryClient {
           Authorization: `DPoP ${edgeIdToken}`,
           DPoP: proof(),
         })
-        return send(connection, { method: 'POST', path: discoveryPaths.sessions, headers, body }, options)
+        return send(
+          connection,
+          { method: 'POST', path: discoveryPaths.sessions, headers, body, isRepeatable: true },
+          options,
+        )
       })
       return read(url, sessionResponse, successOf(url, reply))
     },
     async report(fixes, authorize, options) {
       const body = JSON.stringify(fixes)
       const path = discoveryPaths.fixes
-      const headers = { 'Content-Type': 'application/json', Authorization: authorize('POST', path, body) }
-      const reply = await send(connection, { method: 'POST', path, headers, body }, options)
+      const headers = () => ({
+        'Content-Type': 'application/json',
+        Authorization: authorize('POST', path, body),
+      })
+      const request = { method: 'POST', path, headers, body, isRepeatable: true }
+      const reply = await send(connection, request, options)
       return read(url, fixReceipt, successOf(url, reply))
     },
     async nodes(query, authorize, options) {

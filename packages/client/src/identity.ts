@@ -134,7 +134,10 @@ export function createIdentityClient(connection: Connection): IdentityClient {
       const reply = await sendWithProof(nonces, prove, (proof) =>
         send(
           connection,
-          { method: 'POST', path: identityPaths.edgeToken, headers: () => ({ DPoP: proof() }) },
+          {
+            ...{ method: 'POST', path: identityPaths.edgeToken, isRepeatable: true },
+            headers: () => ({ DPoP: proof() }),
+          },
           options,
         ),
       )

@@ -50,6 +50,8 @@ interface Request {
   /** A function creates them again for each attempt: a proof is accepted once. */
   readonly headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>)
   readonly body?: string
+  /** Whether it may be sent twice although its method is not idempotent: the service does the same as for one (RFC 9110 § 9.2.2). */
+  readonly isRepeatable?: boolean
 }
 
 /** How often a request is sent that an overloaded service refuses, and the longest wait in seconds that it may ask for. */
@@ -57,7 +59,8 @@ const attempts = { most: 3, maxWaitSeconds: 5 }
 
 /**
  * Sends a request. A busy service answers 503 with `Retry-After` and has done nothing. The request is then sent again after that
- * time and a random part of it, so that the clients of a burst do not retry at the same time (back-off with jitter).
+ * time and a random part of it, so that the clients of a burst do not retry at the same time (back-off with jitter). A request on a
+ * connection that was closed while it waited is sent once more, on a new one, if the service may get it twice.
  *
  * @throws ConnectionFailure
  */
@@ -69,7 +72,11 @@ export async function send(
   const { timeoutMs = 10_000 } = connection
   const deadline = performance.now() + timeoutMs
   for (let attempt = 1; ; attempt++) {
-    const reply = await sendOnce(connection, request, signal, deadline - performance.now())
+    const once = () => sendOnce(connection, request, signal, deadline - performance.now())
+    const reply = await once().catch((cause: ConnectionFailure) => {
+      if (mayRepeat(request) && wasReused(cause.cause)) return once()
+      throw cause
+    })
     const waitSeconds = Number(reply.header('retry-after') ?? Number.NaN)
     const waitMs = waitSeconds * 1000 * (1 + Math.random())
     const isWorthIt = waitSeconds <= attempts.maxWaitSeconds && performance.now() + waitMs < deadline
@@ -77,6 +84,15 @@ export async function send(
     await new Promise((resolve) => setTimeout(resolve, waitMs))
   }
 }
+
+/** Methods that a service may get twice with the effect of once (RFC 9110 § 9.2.2). */
+const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'])
+const mayRepeat = ({ method, isRepeatable = false }: Request): boolean =>
+  isRepeatable || idempotent.has(method)
+
+/** Whether an error of `fetch` of `./node` is about a connection that was closed while it waited for its next request. */
+const wasReused = (cause: unknown): boolean =>
+  cause instanceof Error && (cause as { wasReused?: true }).wasReused === true
 
 async function sendOnce(
   { url, fetch = globalThis.fetch, timeoutMs = 10_000 }: Connection,

@@ -3,19 +3,19 @@
  * ends with a certificate of the company.
  */
 import { type ChildProcess, execFile } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createRuntimeClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeAuthority } from '../../harness/authority.ts'
-import { type CloudHost, spawnIn, startCloudHost } from '../../harness/cloud-host.ts'
+import { type CloudHost, startCloudHost } from '../../harness/cloud-host.ts'
 import type { Developer } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
-import { stepLimitMs } from '../../harness/limits.ts'
 import { makeNetworks, type Networks } from '../../harness/networks.ts'
 import { type Program, root, startProgram, temporaryFolder } from '../../harness/processes.ts'
+import { passwordSettings, startSquid, writePasswords } from '../../harness/squid.ts'
 
 const addresses = { proxy: '10.77.1.1', cloud: '10.77.2.2' }
 const issuer = `https://${addresses.cloud}`
@@ -34,20 +34,11 @@ acl start at_step SslBump1
 ssl_bump peek start
 ssl_bump bump intercepting
 ssl_bump splice all
-auth_param basic program /usr/lib/squid/basic_ncsa_auth ${at('passwords')}
-auth_param basic children 1
-acl known proxy_auth REQUIRED
+${passwordSettings(at)}
 acl tls port 443 8443
 http_access deny !tls
 http_access allow known
 http_access deny all
-cache deny all
-cache_effective_user proxy
-pid_filename ${at('pid')}
-access_log stdio:${at('access.log')}
-cache_log ${at('cache.log')}
-coredump_dir ${at('.')}
-shutdown_lifetime 0 seconds
 `
 
 describe('behind squid', needs('networks', 'squid', 'openssl', 'curl'), () => {
@@ -70,7 +61,7 @@ describe('behind squid', needs('networks', 'squid', 'openssl', 'curl'), () => {
     cloud = await startCloudHost(networks.spaceOf('cloud'), addresses.cloud, folder.path)
     developer = cloud.developer
     writeFileSync(at('developer'), developer.idToken, { mode: 0o600 })
-    await startSquid()
+    await makeSquid()
   })
   afterAll(async () => {
     for (const each of programs.toReversed()) await each.stop()
@@ -80,21 +71,14 @@ describe('behind squid', needs('networks', 'squid', 'openssl', 'curl'), () => {
     await folder?.remove()
   })
 
-  /** It gives up root, and so reads its files as its own user. */
-  async function startSquid() {
-    chmodSync(folder.path, 0o711)
-    mkdirSync(at('squid'))
+  async function makeSquid() {
+    await writePasswords(at('squid'), 'device', 's3cret')
     makeAuthority(at('squid'), 'company')
     cpSync(at('public.pem'), ofSquid('public.pem'))
-    const run = promisify(execFile)
-    const { stdout } = await run('openssl', ['passwd', '-apr1', 's3cret'])
-    writeFileSync(ofSquid('passwords'), `device:${stdout}`)
-    writeFileSync(ofSquid('squid.conf'), settings(ofSquid, ofSquid('public.pem')))
-    await run('/usr/lib/squid/security_file_certgen', ['-c', '-s', ofSquid('certificates'), '-M', '4MB'])
-    await run('chown', ['-R', 'proxy:', at('squid')])
-    children.push(spawnIn(networks.spaceOf('proxy'), '/usr/sbin/squid', '-N', '-f', ofSquid('squid.conf')))
-    const log = () => (existsSync(ofSquid('cache.log')) ? readFileSync(ofSquid('cache.log'), 'utf8') : '')
-    await vi.waitFor(() => expect(log()).toMatch(/Accepting .*3129/), { timeout: stepLimitMs })
+    const certificates = ['-c', '-s', ofSquid('certificates'), '-M', '4MB']
+    await promisify(execFile)('/usr/lib/squid/security_file_certgen', certificates)
+    const all = settings(ofSquid, ofSquid('public.pem'))
+    children.push(await startSquid(networks.spaceOf('proxy'), at('squid'), all))
   }
 
   /** A runtime behind the proxy, and the environment of its command line. */

@@ -23,8 +23,14 @@ const maxInterim = 16
  */
 export const createOutboundFetch =
   (outbound: Outbound): GetFetch =>
-  (url, init) =>
-    get(url, init, outbound.agentFor(url, 'service'))
+  (url, init) => {
+    const once = () => get(url, init, outbound.agentFor(url, 'service'))
+    // A connection that waited may be closed in the instant in which it is used again.
+    return once().catch((cause: { readonly wasReused?: true }) => {
+      if (cause.wasReused && !init.signal.aborted) return once()
+      throw cause
+    })
+  }
 
 function get(url: string, { headers, signal }: Parameters<GetFetch>[1], agent: Agent): Promise<Response> {
   return new Promise((resolve, reject) => {

@@ -1,7 +1,8 @@
 /** Agents with connections of our own: they go through proxies, and are opened by the rules of RFC 8305. */
-import { Agent, type AgentOptions } from 'node:http'
+import { Agent, type AgentOptions, type ClientRequest } from 'node:http'
 import type { LookupFunction, Socket } from 'node:net'
 import { https } from '../https.ts'
+import { noteClosings } from './closed-early.ts'
 
 /** The part of the options of a request that its agent gets. */
 export interface Target {
@@ -28,26 +29,61 @@ export interface OpeningAgent extends Agent {
   destroyReused(): void
 }
 
-/** For requests to URLs of one protocol. @param open opens the connections */
-export function createAgent(settings: AgentOptions, isSecure: boolean, open: Open): OpeningAgent {
+/** How Node hands a request to its agent, before it has a connection. */
+type Adding = { addRequest(request: ClientRequest, options: Target): void }
+
+/**
+ * For requests to URLs of one protocol.
+ *
+ * @param open opens the connections
+ * @param explain gets an error of a connection that was closed before any byte of the answer, and may change its message
+ */
+export function createAgent(
+  settings: AgentOptions,
+  isSecure: boolean,
+  open: Open,
+  explain?: (cause: Error, target: Target) => void,
+): OpeningAgent {
   const agent = isSecure ? new (https().Agent)(settings) : new Agent(settings)
   const opening = new Set<AbortController>()
+  const reused = new WeakSet<object>()
+  const closedHere = new WeakSet<object>()
+  const waitingNow = () => Object.values(agent.freeSockets).flat()
+  const usedNow = () => Object.values(agent.sockets).flat()
+
+  function close(sockets: readonly (Socket | undefined)[]): void {
+    for (const each of sockets) {
+      if (!each) continue
+      closedHere.add(each)
+      each.destroy()
+    }
+  }
+
   const destroy = agent.destroy.bind(agent)
   agent.destroy = () => {
     for (const each of opening)
       each.abort(Object.assign(new Error('it was given up'), { code: 'ECONNRESET' }))
+    close([...waitingNow(), ...usedNow()])
     destroy()
   }
-  const reused = new WeakSet<object>()
   const reuse = agent.reuseSocket.bind(agent)
   agent.reuseSocket = (socket, request) => {
     reused.add(socket)
     reuse(socket, request)
   }
-  const destroyReused = () => {
-    const waiting = Object.values(agent.freeSockets).flat()
-    const used = Object.values(agent.sockets).flat()
-    for (const each of [...waiting, ...used.filter((socket) => socket && reused.has(socket))]) each?.destroy()
+  const destroyReused = () =>
+    close([...waitingNow(), ...usedNow().filter((socket) => socket && reused.has(socket))])
+  const adding = agent as unknown as Adding
+  const add = adding.addRequest.bind(agent)
+  adding.addRequest = (request, options) => {
+    noteClosings(request, {
+      onClosed(cause, socket) {
+        if (!closedHere.has(socket)) explain?.(cause, options)
+      },
+      // What closed this one may have closed the others as well: the next request has a new one.
+      onReusedClosed: () => close(waitingNow()),
+    })
+    add(request, options)
   }
   agent.createConnection = (options, callback) => {
     const refuse = (cause: unknown) => callback?.(cause as Error, undefined as never)

@@ -11,7 +11,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Issued, makeAuthority, type TestAuthority } from '../../../../../tests/harness/authority.ts'
 import { startConnectProxy } from '../../../../../tests/harness/connect-proxy.ts'
 import { needs } from '../../../../../tests/harness/installed.ts'
-import { readClientCertificate, readClientCertificates } from './client-certificates.ts'
+import {
+  clientCertificateProblem,
+  readClientCertificate,
+  readClientCertificates,
+} from './client-certificates.ts'
 import { createNetwork, type Network } from './network.ts'
 import type { Use } from './openers.ts'
 
@@ -62,6 +66,12 @@ describe('the setting', () => {
   ])('%j is an error', (text) => {
     expect(() => readClientCertificates([text])).toThrow('network.clientCertificates has "')
     expect(() => readClientCertificates([text])).toThrow('expected a host, perhaps with a port, and a file')
+  })
+
+  it('has entries of up to 4096 characters', () => {
+    const entry = (length: number) => `host=${'a'.repeat(length - 5)}`
+    expect(readClientCertificates([entry(4096)]).pathFor('host', 1)).toBe('a'.repeat(4091))
+    expect(() => readClientCertificates([entry(4097)])).toThrow('expected a host')
   })
 
   it('has a limit', () => {
@@ -252,5 +262,39 @@ describe('with certificates', needs('openssl'), () => {
     expect(() => read(good, Date.now() + 60 * 86_400_000)).toThrow(
       /has a certificate that expired at .* GMT\. Renew it, or set the clock/,
     )
+  })
+})
+
+describe('an error of a connection', () => {
+  const problem = (code: string, shown?: string) =>
+    clientCertificateProblem(Object.assign(new Error('x'), { code }), 'a.example:443', shown)
+
+  it.each([
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', undefined, ' wants a certificate of its client '],
+    ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', undefined, ' may want a certificate of its client '],
+    ['ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', '/a.pem', ' refuses the certificate in /a.pem '],
+    ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', '/a.pem', ' may refuse the certificate in /a.pem '],
+  ])('%s with the certificate %s is about that', (code, shown, message) => {
+    expect(problem(code, shown)).toMatchObject({
+      reason: 'client_certificate',
+      message: expect.stringContaining(`a.example:443${message}`),
+    })
+  })
+
+  it.each(['ECONNRESET', 'X_ALERT_UNKNOWN_CA_X', 'ALERT_HANDSHAKE_FAILURE_X'])('%s is not', (code) => {
+    expect(problem(code)).toBeUndefined()
+  })
+})
+
+describe('a file', () => {
+  const certificate = '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n'
+  const key = '-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n'
+  const read = (...texts: string[]) => readClientCertificate(write('read.pem', ...texts), 'host', 0)
+
+  it('may mention a passphrase, but not have one', () => {
+    expect(read(certificate, key, 'not Proc-Type: 4,ENCRYPTED\n')).toContain('not Proc-Type')
+    const refusal = { reason: 'client_certificate', message: expect.stringContaining('a passphrase') }
+    for (const mark of ['Proc-Type: 4,ENCRYPTED\n', '-----BEGIN ENCRYPTED PRIVATE KEY-----\n'])
+      expect(() => read(certificate, key, mark)).toThrow(expect.objectContaining(refusal))
   })
 })

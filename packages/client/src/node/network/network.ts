@@ -98,7 +98,7 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   const { authorities, contextFor } = openContexts({ caFile, clientCertificates })
   const agents = new Map<string, OpeningAgent>()
   const notes = createNotes()
-  const { tunnel, openerOf } = createOpeners({ proxyAuthFile, contextFor, notes })
+  const { tunnel, openerOf, explainerOf } = createOpeners({ proxyAuthFile, contextFor, notes })
   const usage = createUsageCount()
 
   const followFor = (url: URL, purpose: string) => (socket: Socket) => {
@@ -116,7 +116,8 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     // A proxy closes connections that wait. A request is never sent on one that it may be closing.
     const settings = { keepAlive: use === 'service' && !server, keepAliveMsecs: probeMs }
     const follow = followFor(url, purpose)
-    const agent = createAgent(settings, isSecure, openerOf({ server, isSecure, use, follow }))
+    const open = openerOf({ server, isSecure, use, follow })
+    const agent = createAgent(settings, isSecure, open, explainerOf({ server, use }))
     agents.set(key, agent)
     return agent
   }

@@ -5,8 +5,12 @@ export type Notes = ReturnType<typeof createNotes>
 /** The last failure, until the same connection can be opened. */
 export function createNotes() {
   let noted: { readonly name: string; readonly message: string } | undefined
+  const failed = (name: string, message: string): void => {
+    noted = { name, message }
+  }
   return {
     problem: () => noted?.message,
+    failed,
     /** @param name of a server or proxy @param isShown whether a failure is noted */
     async about<T>(name: string, isShown: (reason: string) => boolean, opening: Promise<T>): Promise<T> {
       try {
@@ -14,7 +18,7 @@ export function createNotes() {
         if (noted?.name === name) noted = undefined
         return opened
       } catch (cause) {
-        if (cause instanceof NetworkFailure && isShown(cause.reason)) noted = { name, message: cause.message }
+        if (cause instanceof NetworkFailure && isShown(cause.reason)) failed(name, cause.message)
         throw cause
       }
     },

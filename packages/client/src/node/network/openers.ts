@@ -43,6 +43,8 @@ export interface Openers {
   tunnel(server: ProxyServer, target: Target, use: Use): Promise<Socket>
   /** Opens connections for requests to URLs of one protocol. */
   openerOf(way: Way): Open
+  /** Names the proxy in the error of a request of which the connection was closed before its answer. */
+  explainerOf(way: Pick<Way, 'server' | 'use'>): ((cause: Error, target: Target) => void) | undefined
 }
 
 export function createOpeners({ proxyAuthFile, contextFor, notes }: Parts): Openers {
@@ -89,7 +91,16 @@ export function createOpeners({ proxyAuthFile, contextFor, notes }: Parts): Open
     }
   }
 
-  return { tunnel, openerOf }
+  function explainerOf({ server, use }: Pick<Way, 'server' | 'use'>) {
+    if (!server) return undefined
+    const { origin } = server.url
+    return (cause: Error, { host, port }: Target) => {
+      cause.message = `the connection to ${host}:${port} through the proxy ${origin} was closed before the answer came. The proxy may close connections that wait for an answer: ask who runs it for a longer limit, or add this host to network.noProxy`
+      if (use === 'service') notes.failed(origin, cause.message)
+    }
+  }
+
+  return { tunnel, openerOf, explainerOf }
 }
 
 /** Opens a connection over another one, which is closed if that fails. */
