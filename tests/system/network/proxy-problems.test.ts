@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createRuntimeClient } from '@selvedge/client'
@@ -113,7 +113,7 @@ describe('behind a proxy with a problem', needs('networks', 'squid', 'openssl'),
     return { runtime, cli }
   }
 
-  /** Each place where a person looks has the problem, with its next step. */
+  /** Each place that shows the network has the problem, with its next step. */
   async function expectNamed({ runtime, cli }: Awaited<ReturnType<typeof startDevice>>, problem: RegExp) {
     const failure = () => runtime.getEdgeIdToken().then(String, (cause: Error) => cause.message)
     await expect.poll(failure).toMatch(problem)
@@ -129,7 +129,7 @@ describe('behind a proxy with a problem', needs('networks', 'squid', 'openssl'),
 
   const access = `http_port ${addresses.proxy}:`
 
-  it('a password that the device does not have is named, and the device goes on with it', async () => {
+  it('a password that the device does not have is named', async () => {
     await writePasswords(at('with-password'), 'device', 's3cret')
     const ofSquid = (name: string) => join(at('with-password'), name)
     await startProxy(
@@ -151,6 +151,15 @@ describe('behind a proxy with a problem', needs('networks', 'squid', 'openssl'),
       device,
       /through the proxy http:\/\/10\.77\.1\.1:3130 was closed before the answer came\. .* longer limit, or add this host to network\.noProxy/s,
     )
+    rmSync(at('silent'))
+    const isAnswered = () =>
+      device.runtime.getEdgeIdToken().then(
+        () => true,
+        () => false,
+      )
+    await expect.poll(isAnswered).toBe(true)
+    const reasons = async () => (await device.runtime.getMe()).notices.map(({ reason }) => reason)
+    await expect.poll(reasons).not.toContain('network_unusable')
   })
 
   it.each([

@@ -2,6 +2,7 @@
 import { RpcError } from '@selvedge/protocol'
 import { uploadPace } from './limits.ts'
 import { paced } from './paced.ts'
+import { wantedChunks } from './wanted.ts'
 
 /** Refused before anything is removed or stored for it. @param length bytes, as they were announced @throws RpcError */
 export function expectSize(length: number, maxSize: number): void {
@@ -17,6 +18,12 @@ export const tooSlow = (why: string): RpcError =>
     hint: 'Send it again over a faster connection, or deploy it from a registry.',
   })
 
-/** The chunks of an archive, as long as they arrive fast enough. @throws RpcError `limit_exceeded` */
-export const arriving = (content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> =>
-  paced(content, uploadPace, tooSlow)
+/**
+ * The chunks of an archive, as long as they arrive fast enough and are wanted.
+ *
+ * @throws RpcError `limit_exceeded`, or the reason of the signal
+ */
+export const arriving = (
+  content: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> => paced(wantedChunks(content, signal), uploadPace, tooSlow)

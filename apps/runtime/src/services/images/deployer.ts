@@ -24,7 +24,7 @@ import { createPlaces } from './registry/at-once.ts'
 import { pullImage } from './registry/registry.ts'
 import type { SourceOptions } from './registry/sources.ts'
 import { ownBlobs, type StoredImages } from './stored-images.ts'
-import { type WhileWanted, wantedChunks } from './wanted.ts'
+import type { WhileWanted } from './wanted.ts'
 
 /** Each method throws RpcError; then nothing is left of the image. */
 export interface Deployer {
@@ -80,7 +80,6 @@ const copies = 2
 
 export function createDeployer(parts: DeployerParts): Deployer {
   const { store, blobs, pulls, downloads, maxSize, registries, guardFor, exclusively, inTurn } = parts
-  const { whileWanted } = parts
   const archives = createOwnerShare(shares.archives)
   const places = createPlaces()
 
@@ -129,11 +128,9 @@ export function createDeployer(parts: DeployerParts): Deployer {
       const partials = parts.partials?.begin(owner)
       try {
         const options = {
-          ...{ ...counted, ...registries, places, maxSize, mayReuse: reuseOf(store, owner) },
+          ...{ ...counted, ...registries, places, maxSize, signal, mayReuse: reuseOf(store, owner) },
           ...(partials && { partials }),
-          allowance: isUrgent ? undefined : parts.allowance,
-          isContinued: continuedMs !== undefined,
-          signal,
+          ...{ allowance: isUrgent ? undefined : parts.allowance, isContinued: continuedMs !== undefined },
         }
         const image = await admit(owner, await pullImage(blobs, source, options), naming, guard)
         downloads.note(keyOf(owner, image.name), counted.download())
@@ -142,16 +139,16 @@ export function createDeployer(parts: DeployerParts): Deployer {
         partials?.end()
       }
     }
-    const pull = (counted: Counted) => around(() => whileWanted(owner, (signal) => work(counted, signal)))
+    const pull = (counted: Counted) =>
+      around(() => parts.whileWanted(owner, (signal) => work(counted, signal)))
     return pulls.follow(owner, source, guard, pull, continuedMs)
   }
 
   return {
     async fromStream(owner, content, length, naming) {
       expectSize(length, maxSize)
-      const receive = (signal: AbortSignal) =>
-        fromArchive(owner, arriving(wantedChunks(content, signal)), length, naming)
-      return archives.run(owner, () => whileWanted(owner, receive))
+      const receive = (signal: AbortSignal) => fromArchive(owner, arriving(content, signal), length, naming)
+      return archives.run(owner, () => parts.whileWanted(owner, receive))
     },
     fromFile,
     fromRegistry,

@@ -22,7 +22,7 @@ import type { SourceOptions } from './registry/sources.ts'
 import { type DeployHow, openRegistryPulls } from './registry-pulls.ts'
 import { createStoredImages, type StoredImages, type StoredImagesParts } from './stored-images.ts'
 import { openUploads, type Uploads } from './uploads.ts'
-import { createWhileWanted, type WatchWanted, type WhileWanted, wantedChunks } from './wanted.ts'
+import { createWhileWanted, type WatchWanted, type WhileWanted } from './wanted.ts'
 
 export interface Images {
   /** Deploys from a path on the device, an upload handle, or a registry; under a name that the caller gives. @throws RpcError */
@@ -91,7 +91,7 @@ export interface ImageParts extends StoredImagesParts {
   readonly partialMs?: number
   /** Called when a download from a registry begins, continues or ends. */
   readonly onPull: () => void
-  /** Ends downloads and uploads of an account that has left, and of a project that was removed; left out: none ends. */
+  /** Ends downloads and uploads of an account that has left, and of a project that was removed; left out: all continue. */
   readonly watchWanted?: WatchWanted
 }
 
@@ -138,15 +138,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
 
   return {
     continuePulls: registryPulls.continueAll,
-    async upload(owner, content, length = 0) {
-      expectSize(length, maxSize)
-      const guard = guardFor(owner)
-      await guard.expectRoom(length)
-      return whileWanted(owner, (signal) => {
-        const chunks = guard.watch(arriving(wantedChunks(content, signal)), length)
-        return uploads.receive(owner, measured(chunks, createBudget(maxSize)))
-      })
-    },
+    upload: asWhole(uploads, maxSize, guardFor, whileWanted),
     uploads: inParts(uploads, maxSize, guardFor, whileWanted),
     async deploy(owner, source, how = {}) {
       if (source.startsWith('upload:')) {
@@ -195,6 +187,23 @@ function imageOfUpload({ value }: DeploymentStore, owner: Owner, id: string): Im
   throw new RpcError('not_found', `image ${id} was removed after its upload was deployed`)
 }
 
+/** Uploads as a whole, as far as there is room. */
+const asWhole =
+  (
+    uploads: Uploads,
+    maxSize: number,
+    guardFor: (owner: Owner) => DiskGuard,
+    whileWanted: WhileWanted,
+  ): Images['upload'] =>
+  async (owner, content, length = 0) => {
+    expectSize(length, maxSize)
+    const guard = guardFor(owner)
+    await guard.expectRoom(length)
+    return whileWanted(owner, (signal) =>
+      uploads.receive(owner, measured(guard.watch(arriving(content, signal), length), createBudget(maxSize))),
+    )
+  }
+
 /** Uploads in parts, as far as there is room. */
 const inParts = (
   uploads: Uploads,
@@ -212,7 +221,7 @@ const inParts = (
   },
   resume: (owner, handle, from, content, end) =>
     whileWanted(owner, (signal) => {
-      const chunks = (left: number) => guardFor(owner).watch(arriving(wantedChunks(content, signal)), left)
+      const chunks = (left: number) => guardFor(owner).watch(arriving(content, signal), left)
       return uploads.resume(owner, handle, from, chunks, end)
     }),
 })

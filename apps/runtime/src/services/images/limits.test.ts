@@ -41,6 +41,6 @@ it('an archive that arrives too slowly is a limit, with the reason', async () =>
     yield Buffer.from('b')
   }
   const parts: string[] = []
-  for await (const part of arriving(content())) parts.push(String(part))
+  for await (const part of arriving(content(), new AbortController().signal)) parts.push(String(part))
   expect(parts).toEqual(['a', 'b'])
 })

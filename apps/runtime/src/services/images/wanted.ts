@@ -1,5 +1,6 @@
 /** Work of an owner, which ends when it is not wanted any more: its account has left the device, or its project was removed. */
 import type { RpcError } from '@selvedge/protocol'
+import { safely } from '@selvedge/service-kit/safely'
 import type { Owner } from '../deployments/ownership.ts'
 
 /** @param end called once, with why it is not wanted @returns what to call after the work */
@@ -31,7 +32,7 @@ export async function* wantedChunks(
 ): AsyncGenerator<Uint8Array> {
   const chunks = content[Symbol.asyncIterator]()
   const ended = Promise.withResolvers<never>()
-  const end = () => ended.reject(signal.reason)
+  const end = safely('images.unwanted', () => ended.reject(signal.reason))
   ended.promise.catch(() => undefined)
   signal.addEventListener('abort', end, { once: true })
   try {

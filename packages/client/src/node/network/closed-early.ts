@@ -22,14 +22,14 @@ export function noteClosings(request: ClientRequest, { onClosed, onReusedClosed 
   request.once('socket', (socket) => {
     receivedBefore = socket.bytesRead
   })
-  request.prependListener('error', (cause: NodeJS.ErrnoException) => {
+  request.prependListener('error', (cause: NodeJS.ErrnoException & { wasReused?: true }) => {
     const { socket } = request
     // A connection that could not be opened has an error of its own.
     if (receivedBefore === undefined || !socket || socket.bytesRead !== receivedBefore) return
     if (!codes.has(cause.code)) return
     onClosed(cause, socket)
     if (!request.reusedSocket) return
-    Object.assign(cause, { wasReused: true })
+    cause.wasReused = true
     onReusedClosed()
   })
 }

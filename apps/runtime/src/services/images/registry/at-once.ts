@@ -1,4 +1,5 @@
 /** Several downloads of one pull at once. */
+import { safely } from '@selvedge/service-kit/safely'
 import { createWorkCounts } from '@selvedge/service-kit/work'
 import type { Answer, HttpGet } from './http-get.ts'
 import type { TimeLeft, Waiting } from './resumed.ts'
@@ -44,7 +45,8 @@ export function createTogether(
     stopped.reject(cause)
     for (const each of answers) each.discard()
   }
-  signal?.addEventListener('abort', () => stop(signal.reason), { once: true })
+  const giveUp = safely('images.unwanted', () => stop(signal?.reason))
+  signal?.addEventListener('abort', giveUp, { once: true })
   const expectGoing = () => {
     if (failure) throw failure.cause
   }

@@ -12,7 +12,7 @@ import { readText, unavailable } from './http-get.ts'
 import { type Reference, readReference } from './reference.ts'
 import { createRepeater } from './repeated.ts'
 import { limitTime, real, resumed, type TimeLeft, type Waiting } from './resumed.ts'
-import { openSources, type SourceOptions, type Sources } from './sources.ts'
+import { openSources, type SourceOptions } from './sources.ts'
 
 const manifestTypes = [
   'application/vnd.oci.image.index.v1+json',
@@ -57,17 +57,7 @@ export interface PullOptions extends SourceOptions {
 /** @throws RpcError `registry_unavailable`, `registry_refused`, `not_found`, `digest_mismatch`, `invalid_image`; then nothing is left of it */
 export async function pullImage(blobs: Blobs, source: string, options: PullOptions): Promise<Packed> {
   const reference = readReference(source)
-  const waiting = shownWaiting(options)
-  const { signal } = options
-  const inTime = limitTime(waiting, options.pullMs)
-  const stillWanted: TimeLeft = (...asked) => {
-    signal?.throwIfAborted()
-    inTime(...asked)
-  }
-  const { base, get, during, isLast } = openAllowed(reference, options, stillWanted)
-  const together = createTogether(get, stillWanted, waiting, signal)
-  const { expectTime } = together
-  const repeated = createRepeater(base, expectTime, together.waiting, options.isContinued)
+  const { base, during, isLast, together, repeated } = openPull(reference, options)
 
   async function document(version: string, expected: string | undefined): Promise<string> {
     const text = await repeated(async (hasAnswered) => {
@@ -107,7 +97,7 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
         blobs.draft(options.watch(content, size), digest)
       const url = `${base}/blobs/${digest}`
       const attempts = createAttempts(together.get, options.onFound ?? ignore)
-      const { waiting } = together
+      const { expectTime, waiting } = together
       const download = (from = 0) =>
         attempts.count(resumed(attempts.get, url, blob, expectTime, { waiting, from, isLastSource: isLast }))
       const stored = (await isThere(digest))
@@ -136,11 +126,20 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   }
 }
 
-/** The sources of an image, which are used only while the link may be. */
-function openAllowed(reference: Reference, options: PullOptions, expectTime: TimeLeft): Sources {
+/** What a pull requests with: its sources are used only while the link may be, and while the pull is wanted and has time. */
+function openPull(reference: Reference, options: PullOptions) {
+  const { allowance, isContinued, onWait, pullMs, signal } = options
+  const waiting = shownWaiting(options)
+  const inTime = limitTime(waiting, pullMs)
+  const expectTime: TimeLeft = (...asked) => {
+    signal?.throwIfAborted()
+    inTime(...asked)
+  }
   const { get, ...sources } = openSources(reference, options)
-  const { allowance, onWait } = options
-  return { ...sources, get: whileAllowed(get, { allowance, onWait, expectTime, now: Date.now }) }
+  const allowed = whileAllowed(get, { allowance, onWait, expectTime, now: Date.now })
+  const together = createTogether(allowed, expectTime, waiting, signal)
+  const repeated = createRepeater(sources.base, together.expectTime, together.waiting, isContinued)
+  return { ...sources, together, repeated }
 }
 
 /** The waiting of a pull, shown while it lasts. */
