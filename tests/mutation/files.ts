@@ -6,6 +6,7 @@
 import { globSync } from 'node:fs'
 import { root } from '../harness/processes.ts'
 import { beside, type Group } from './group.ts'
+import { identityGroups } from './identity-files.ts'
 import { libraryGroups } from './library-files.ts'
 import { runtimeGroups } from './runtime-files.ts'
 import { trustGroups } from './trust-files.ts'
@@ -343,6 +344,7 @@ export const groups: readonly Group[] = [
   ...trustGroups,
   ...runtimeGroups,
   ...libraryGroups,
+  ...identityGroups,
   beside('node-key', device, 'node/node-key'),
   { name: 'hmac', sources: [`${device}/hmac/*.ts`], tests: [`${device}/hmac/*.test.ts`] },
 ]

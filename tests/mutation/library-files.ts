@@ -18,6 +18,7 @@ export const libraryGroups: readonly Group[] = [
     sources: [`${kit}/http/{page-gate,own-page,refuse-upgrade,body}.ts`],
     tests: [`${kit}/http/{page-gate,refuse-upgrade,body}.test.ts`],
   },
+  beside('http-routes', `${kit}/http-app`, 'event-stream', 'route-limits'),
   {
     name: 'client-sessions',
     sources: [`${client}/{edge-session,identity,local-token}.ts`],
@@ -29,6 +30,7 @@ export const libraryGroups: readonly Group[] = [
     sources: [`${client}/rpc.ts`],
     tests: [`${client}/{client,rpc}.test.ts`],
   },
+  beside('cli-context', `${cli}/context`, 'confirm', 'contexts', 'page-url', 'redact', 'trace'),
   {
     name: 'cli-services',
     sources: [
@@ -45,6 +47,7 @@ export const libraryGroups: readonly Group[] = [
     sources: [`${cli}/context/{account,lease}.ts`],
     tests: [`${cli}/context/access-token.test.ts`],
   },
+  beside('cli-sign-ins', cli, 'login/sign-ins', 'output/browser'),
   beside('cli-access-token', cli, 'context/access-token'),
   {
     name: 'jsonrpc',
@@ -62,6 +65,7 @@ export const libraryGroups: readonly Group[] = [
     sources: [`${kit}/addresses/{address-set,addresses,special-purpose}.ts`],
     tests: [`${kit}/addresses/{address-set,addresses}.test.ts`],
   },
+  beside('failures', kit, 'log/error-id', 'backup/last-backup'),
   beside('log-lines', kit, 'log/pretty-line'),
   {
     name: 'kit-answers',

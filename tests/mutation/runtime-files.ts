@@ -13,6 +13,12 @@ export const runtimeGroups: readonly Group[] = [
   ),
   beside('gateway-routes', gateway, 'routes', 'target', 'down-refusal'),
   beside('gateway-passage', gateway, 'connections', 'passage', 'send-request'),
+  beside('gateway-answers', gateway, 'client-answer'),
+  {
+    name: 'gateway-refusals',
+    sources: [`${gateway}/refusal.ts`],
+    tests: [`${gateway}/{refusal,refusal-status}.test.ts`],
+  },
   beside('gateway-proofs', gateway, 'proven-request', 'instance-limit', 'origin-wide'),
   {
     name: 'runtime-small-rules',
@@ -29,4 +35,11 @@ export const runtimeGroups: readonly Group[] = [
       `${images}/limits.test.ts`,
     ],
   },
+  beside('runtime-account', `${runtime}/device`, 'account/account', 'time/device-clock'),
+  beside(
+    'link-local-rules',
+    `${runtime}/location/link-local`,
+    ...['budget', 'defence', 'show', 'start', 'troubles'],
+  ),
+  beside('neighbours', `${runtime}/services/neighbours`, 'neighbours', 'open-sealed'),
 ]

@@ -43,6 +43,48 @@ describe('a call as --verbose shows it', () => {
     expect(redactHeader(name, value)).not.toContain('abc')
   })
 
+  const shown = (value: unknown) => JSON.parse(redactBody(JSON.stringify(value), json))
+
+  it('shows of positional parameters what their declared names allow, and of undeclared ones numbers only', () => {
+    const positional = { id: 1, method: 'updateGps', params: ['x', '1', null, 'v'] }
+    expect(shown(positional)).toEqual({ ...positional, params: ['<edgeAccessToken>', '1', null, 'v'] })
+    expect(shown({ method: 'account.create', params: ['ada@example.com'] }).params).toEqual([
+      'ada@example.com',
+    ])
+    for (const method of ['unknown', 'toString', 7, undefined])
+      expect(shown({ method, params: [1, '', 'x', ['y'], null] }).params).toEqual([
+        ...[1, '', '<parameter>', '<parameter>', '<parameter>'],
+      ])
+    expect(shown({ method: 'getMe', params: ['a', 'b', 3, 'c', 'd'] }).params.slice(-3)).toEqual([
+      ...[3, '<parameter>', '<parameter>'],
+    ])
+  })
+
+  it('shows only the settings of the runtime among the variables of a container', () => {
+    const env = { 'MCM.BASE_API_PATH': '/van', SIZE: 'abc', 'MY-MCM.': 'def', '': 'x' }
+    expect(shown({ env })).toEqual({
+      env: { 'MCM.BASE_API_PATH': '/van', SIZE: '<value>', 'MY-MCM.': '<value>', '': '<value>' },
+    })
+    expect(shown({ other: { SIZE: 'abc' } })).toEqual({ other: { SIZE: 'abc' } })
+  })
+
+  it('shows that a secret is missing', () => {
+    expect(shown({ token: null, list: [null, 1, { token: 'x' }] })).toEqual({
+      token: null,
+      list: [null, 1, { token: '<token>' }],
+    })
+  })
+
+  it('hides a header that has the word of a scheme inside', () => {
+    expect(redactHeader('DPoP', 'x Bearer abc')).toBe('<redacted>')
+    expect(redactHeader('Authorization', 'basic abc')).toMatch(/^basic </)
+  })
+
+  it('reads a form with its parameters', () => {
+    expect(redactBody('token=x', `${form}; charset=utf-8`)).toBe('token=<token>')
+    expect(redactBody('token=x', 'text/plain')).toBe('<7 characters>')
+  })
+
   it('shows what is no secret', () => {
     const call = {
       jsonrpc: '2.0',

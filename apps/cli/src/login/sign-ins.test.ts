@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createConfirm } from '../context/confirm.ts'
 import { UsageError } from '../failure.ts'
@@ -97,6 +97,10 @@ describe('a damaged file', () => {
     ['of something else', () => '[]'],
     ['without a member', (text: string) => text.replace('"refreshToken"', '"other"')],
     ['with a format that is no number', (text: string) => text.replace('"format":1', '"format":"x"')],
+    [
+      'with an end that is no number',
+      (text: string) => text.replace('"idTokenEndsAt":1', '"idTokenEndsAt":"1"'),
+    ],
     ['of another service', (text: string) => text.replace(home, work)],
   ])('%s is refused with a hint, and is not changed', (_, damage) => {
     signIns.write(loginAt(home))
@@ -128,4 +132,24 @@ describe('a damaged file', () => {
     mkdirSync(join(folder, 'sign-ins', 'x'))
     expect(signIns.list().urls).toEqual([work])
   })
+})
+
+it('one of an address that is no service is named as a problem', () => {
+  signIns.write(loginAt(home))
+  put(pathOf(), JSON.stringify(loginAt('ftp://id.example')))
+  expect(signIns.list()).toMatchObject({
+    urls: [],
+    problems: [{ message: expect.stringContaining(`"identityUrl" in ${pathOf()}`) }],
+  })
+})
+
+it('files of other names are ignored, and a removed sign-in is gone', () => {
+  expect(signIns.list()).toEqual({ urls: [], problems: [] })
+  signIns.write(loginAt(home))
+  const name = basename(pathOf())
+  for (const other of [`x${name}`, `${name}~`, 'notes']) put(join(folder, 'sign-ins', other), '{')
+  expect(signIns.list()).toEqual({ urls: [home], problems: [] })
+  signIns.remove(home)
+  expect(signIns.list()).toEqual({ urls: [], problems: [] })
+  expect(signIns.read(home)).toBeUndefined()
 })

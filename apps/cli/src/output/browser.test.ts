@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { isPlain, openPage } from './browser.ts'
+import { findOpener, isPlain, openPage } from './browser.ts'
 import type { Terminal } from './terminal.ts'
 
 let folder: string
@@ -15,18 +15,18 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'selvedge-'))
   writeFileSync(
     join(folder, 'xdg-open'),
-    `#!/bin/sh\nprintf '%s|' "$@" > '${folder}/draft'\nmv '${folder}/draft' '${opened()}'\n`,
+    `#!/bin/sh\n{ printf '%s|' "$@"; kill -0 -$$ && echo 'own group'; test -c /dev/stdin && echo 'no input'; } > '${folder}/draft'\nmv '${folder}/draft' '${opened()}'\n`,
   )
   chmodSync(join(folder, 'xdg-open'), 0o755)
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
 describe('the page of a sign-in', () => {
-  it('is opened on a desktop, as the only argument of its opener', async () => {
+  it('is opened on a desktop, as the only argument of its opener, which continues without this program', async () => {
     const url = 'https://id.example/device?user_code=BCDF-GHJK'
     expect(openPage(url, terminal(true), desktop(), 'linux')).toBe(true)
     await vi.waitUntil(() => existsSync(opened()), { timeout: 120_000 })
-    expect(readFileSync(opened(), 'utf8')).toBe(`${url}|`)
+    expect(readFileSync(opened(), 'utf8')).toBe(`${url}|own group\nno input\n`)
   })
 
   it('is not opened where no person watches, without a display, or without an opener', () => {
@@ -40,7 +40,16 @@ describe('the page of a sign-in', () => {
     expect(existsSync(opened())).toBe(false)
   })
 
+  it('is opened by the program of the desktop', () => {
+    expect(findOpener({}, 'darwin')).toBe('/usr/bin/open')
+    expect(findOpener({ WAYLAND_DISPLAY: 'x', PATH: folder }, 'linux')).toBe(join(folder, 'xdg-open'))
+    expect(findOpener({ DISPLAY: ':0' }, 'linux')).toBeUndefined()
+    chmodSync(join(folder, 'xdg-open'), 0o644)
+    expect(findOpener({ DISPLAY: ':0', PATH: folder }, 'linux')).toBeUndefined()
+  })
+
   it.each([
+    'xhttps://id.example',
     'javascript:alert(1)',
     'file:///etc/passwd',
     'FILE:///etc/passwd',
@@ -61,6 +70,7 @@ describe('the page of a sign-in', () => {
     'https://',
     '',
   ])('is not opened as %j', (url) => {
+    expect(isPlain('http://127.0.0.1:8083/x')).toBe(true)
     expect(isPlain(url)).toBe(false)
     expect(openPage(url, terminal(true), desktop(), 'linux')).toBe(false)
     expect(existsSync(opened())).toBe(false)

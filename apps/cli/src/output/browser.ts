@@ -32,7 +32,8 @@ export function openPage(
 /** What is opened is never a program, a file, or an option of the opener. */
 export const isPlain = (url: string): boolean => /^https?:\/\/[\w.~:/?&=%+,[\]-]+$/.test(url)
 
-function findOpener(env: Env, platform: string): string | undefined {
+/** Path of the program that opens a page; undefined without one. */
+export function findOpener(env: Env, platform: string): string | undefined {
   if (platform === 'darwin') return '/usr/bin/open'
   if (!env.DISPLAY && !env.WAYLAND_DISPLAY) return undefined
   // A relative folder in PATH would be one of the current folder, which may be a stranger's.

@@ -1,5 +1,5 @@
 /** When the store of a daemon was last backed up: a file in its folder, for `selvedge doctor --production` and for its metrics. */
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeOnce } from '../store/write-once.ts'
 
@@ -18,7 +18,6 @@ export function readLastBackup(folder: string): number | undefined {
   let file: number | undefined
   try {
     file = openSync(join(folder, fileName), flags)
-    if (!fstatSync(file).isFile()) return undefined
     const content = Buffer.alloc(maxBytes)
     const time = Date.parse(content.toString('latin1', 0, readSync(file, content, 0, maxBytes, 0)).trim())
     return Number.isNaN(time) ? undefined : time

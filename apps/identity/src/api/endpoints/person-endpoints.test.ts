@@ -26,6 +26,8 @@ let role: 'owner' | 'member'
 let accountOfMember: string
 let isSignedIn: boolean
 let calls: object[]
+let failure: Error | undefined
+let log: ReturnType<typeof createMemoryLog>
 
 beforeEach(() => {
   projects = { c: projectOf(), [cliClientId]: projectOf({ accountId: '' }) }
@@ -37,6 +39,8 @@ beforeEach(() => {
   accountOfMember = 'a'
   isSignedIn = true
   calls = []
+  failure = undefined
+  log = createMemoryLog()
   app = Fastify()
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_, body, done) => done(null, body))
@@ -49,7 +53,7 @@ beforeEach(() => {
       clock,
       verifier,
       issuer: () => issuer,
-      log: createMemoryLog(),
+      log,
       trustedProxies: createAddressSet([]),
     },
     signIns: { find: async () => undefined },
@@ -77,6 +81,7 @@ beforeEach(() => {
       Object.keys(sharesMethods).map((name) => [
         name,
         async (_: object, actor: object, context: object) => {
+          if (failure) throw failure
           calls.push({ actor, context })
           return []
         },
@@ -267,6 +272,30 @@ describe('the API of an account', () => {
   ])('refuses %s', async (_, token, description) => {
     expect(await call(token)).toMatchObject({ ...refused('invalid_token', description), challenge: 'Bearer' })
     expect([limited, calls]).toEqual([[], []])
+  })
+
+  it('is answered as JSON, one call at a time, and a notification not at all', async () => {
+    const send = (payload: string) =>
+      app.inject({
+        ...{ method: 'POST', url: '/account/api', payload },
+        headers: { authorization: `Bearer ${developer()}`, 'content-type': 'application/json' },
+      })
+    const one = { jsonrpc: '2.0', method: 'group.list', params: {} }
+    expect((await send(JSON.stringify({ ...one, id: 1 }))).headers['content-type']).toMatch(
+      /^application\/json/,
+    )
+    expect(
+      (await send(JSON.stringify([one, one].map((each, id) => ({ ...each, id }))))).json(),
+    ).toMatchObject({
+      error: { code: -32013 },
+    })
+    expect(await send(JSON.stringify([one]))).toMatchObject({ statusCode: 204, body: '' })
+  })
+
+  it('that fails is in the log, with the name of its method', async () => {
+    failure = new Error('broken')
+    expect((await call()).json.error).toMatchObject({ data: { errorId: expect.any(String) } })
+    expect(log.lines.join()).toMatch(/a method of the account failed.*group\.list/)
   })
 
   it('refuses a person who left the account', async () => {

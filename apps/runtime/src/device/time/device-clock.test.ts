@@ -1,3 +1,4 @@
+import { clockJump } from '@selvedge/service-kit/clock'
 import { describe, expect, it } from 'vitest'
 import { createDeviceClock, type DeviceClock } from './device-clock.ts'
 
@@ -28,6 +29,10 @@ function make(floor: number, start: number) {
     },
     setSystem(time: number) {
       system = time
+    },
+    /** Counts of the system since its start that no other clock has. */
+    drift(milliseconds: number) {
+      uptime += milliseconds
     },
     shift(milliseconds: number) {
       system += milliseconds
@@ -143,5 +148,46 @@ describe('the clock of a device', () => {
     learn(clock, y2026)
     pass(1)
     expect([clock.state(), clock.now()]).toEqual(['trusted', y2026 + 1])
+  })
+
+  it('counts no sleep for what the clocks of the system differ by otherwise', () => {
+    const { clock, pass, drift, sleep } = make(y2026, y2026)
+    pass(10_000)
+    drift(400)
+    expect(clock.elapsed()).toBe(11_000)
+    sleep(clockJump)
+    expect(clock.elapsed()).toBe(11_000)
+    sleep(1)
+    expect(clock.elapsed()).toBe(11_000 + clockJump + 401)
+  })
+
+  it('does not count a sleep before the answer of the identity service', () => {
+    const { clock, pass, sleep } = make(0, y2026)
+    sleep(5 * hour)
+    learn(clock, y2026)
+    pass(1)
+    expect(clock.now()).toBe(y2026 + 1)
+  })
+
+  it('counts the time since the answer came', () => {
+    const { clock, pass } = make(0, 0)
+    const answeredAt = clock.monotonic()
+    pass(300)
+    clock.learn(y2026, { sentAt: answeredAt - 100, answeredAt })
+    expect(clock.now()).toBe(y2026 + 350)
+  })
+
+  it('may differ by two seconds', () => {
+    expect(make(y2026 + 2000, y2026).clock.state()).toBe('held')
+    expect(make(y2026 + 2001, y2026).clock.state()).toBe('unknown')
+    const { clock } = make(0, y2026)
+    learn(clock, y2026 + 2000)
+    expect(clock.now()).toBe(y2026)
+  })
+
+  it('is that of the system', () => {
+    const clock = createDeviceClock(0)
+    expect(Math.abs(clock.now() - Date.now())).toBeLessThan(hour)
+    expect([clock.monotonic(), clock.elapsed()]).toEqual([expect.any(Number), expect.any(Number)])
   })
 })

@@ -62,4 +62,9 @@ describe('a sealed value', () => {
         expect(refusalOf({ ...sealed, [part]: other.toString('base64') })).toMatchObject(refused)
     }
   })
+
+  it.each(['!AAAA', 'AAAA!', 'AA=A', 'AA==='])('is base64, and not %j', (data) => {
+    const sealed = seals.seal('text', 'one', 1000)
+    expect(sealedValue.safeParse({ ...sealed, data }).success).toBe(false)
+  })
 })

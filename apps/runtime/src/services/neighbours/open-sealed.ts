@@ -35,10 +35,10 @@ export function createSeals(now: () => number): Seals {
   return {
     seal(text, instance, lifetimeMs) {
       const iv = randomBytes(ivBytes)
-      const cipher = createCipheriv(algorithm, key, iv, { authTagLength: tagBytes })
+      const cipher = createCipheriv(algorithm, key, iv)
       cipher.setAAD(Buffer.from(instance))
       const content = JSON.stringify({ text, until: now() + lifetimeMs })
-      const data = Buffer.concat([cipher.update(content, 'utf8'), cipher.final()])
+      const data = Buffer.concat([cipher.update(content), cipher.final()])
       return {
         data: data.toString('base64'),
         iv: iv.toString('base64'),
