@@ -31,4 +31,26 @@ export const identityGroups: readonly Group[] = [
     sources: [`${endpoints}/{metadata,revocations}.ts`],
     tests: [`${endpoints}/public-endpoints.test.ts`],
   },
+  beside('identity-console-rules', `${identity}/api/console`, 'bulk', 'context', 'handlers/devices'),
+  {
+    name: 'identity-replicas',
+    sources: [`${identity}/storage/replicas/{presence,shared-limiter,used-proofs}.ts`],
+    tests: [`${identity}/storage/replicas/replicas.test.ts`],
+  },
+  {
+    name: 'identity-changes',
+    sources: [`${identity}/storage/changes/{changes,trust-cache}.ts`],
+    tests: [`${identity}/storage/changes/{changes,following,trust-cache,trust-memory}.test.ts`],
+  },
+  beside('identity-keys', `${identity}/registry/keys`, 'signing-keys', 'stored-keys'),
+  {
+    name: 'identity-issuers',
+    sources: [`${identity}/registry/projects/{issuers,federated-subjects,subject-statements}.ts`],
+    tests: [`${identity}/registry/projects/issuers.test.ts`],
+  },
+  beside('identity-apps', `${identity}/registry/projects`, 'projects', 'project-apps'),
+  beside('identity-nodes', `${identity}/registry/nodes`, 'nodes', 'device-labels'),
+  beside('identity-passkeys', `${identity}/registry/credentials`, 'passkeys'),
+  beside('identity-enrolment', `${identity}/tokens`, 'enrolment/enrolment', 'company/company-sign-in'),
+  beside('identity-measures', `${identity}/tokens`, 'measure-tokens'),
 ]

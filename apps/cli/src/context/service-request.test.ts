@@ -13,7 +13,9 @@ it.each([
   ['?a=b', '/van?a=b'],
   ['/a/../b', '/van/b'],
   ['//eve.example/x', '/van//eve.example/x'],
-  ['a://b'.slice(1), '/van/://b'],
+  ['://b', '/van/://b'],
+  ['x?y=https://z', '/van/x?y=https://z'],
+  ['x/https://z', '/van/x/https://z'],
 ])('the path %j is below the service: %s', (path, expected) => {
   expect(readServicePath('/van', path)).toBe(expected)
 })
@@ -29,9 +31,12 @@ it.each(['/..', '/../other', '/a/../../vanity', '/%2e%2e/other', '\\..\\..\\x'])
   },
 )
 
-it.each(['@eve.example', ':80', '.eve.example'])('a base path that names a host is refused: %j', (base) => {
-  expect(() => readServicePath(base, '/x')).toThrow(/leads out of the service/)
-})
+it.each(['@eve.example', ':80', ':99999', '.eve.example'])(
+  'a base path that names a host is refused: %j',
+  (base) => {
+    expect(() => readServicePath(base, '/x')).toThrow(/leads out of the service/)
+  },
+)
 
 let server: Server
 let url: string

@@ -56,7 +56,6 @@ export async function requestService(
     method,
     headers: {
       ...headers,
-      ...(body !== undefined && { 'Content-Length': String(Buffer.byteLength(body)) }),
       ...(await authorizationOf(connection, method, url + path)),
     },
     ...wayTo(connection, url),

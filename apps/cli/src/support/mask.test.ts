@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { growthOf, linear } from '../../../../tests/harness/cpu.ts'
 import { isOfOneRevision } from './logs.ts'
 import { maskLines } from './mask.ts'
@@ -63,4 +63,31 @@ it.each([
   [[], false],
 ])('a history of %j is of one revision: %s', (events, expected) => {
   expect(isOfOneRevision(events.map((event) => ({ event })))).toBe(expected)
+})
+
+describe('the bounds of what is found', () => {
+  const mask = (text: string, ...secrets: string[]) => maskLines(text.split('\n'), secrets).join('\n')
+
+  it.each([
+    ['eight characters with white space between them', 'abcd  ef\ngh', 'abcdefgh', '<redacted>\n<redacted>'],
+    ['seven only as they are', 'abcd efg abcdefg', 'abcdefg', 'abcd efg <redacted>'],
+    ['four anywhere in a word', 'xwxyzx', 'wxyz', 'x<redacted>x'],
+    ['three as a word only', 'xa-7 a-7x a-7 (a-7)', 'a-7', 'xa-7 a-7x <redacted> (<redacted>)'],
+    ['a word at the beginning and at the end', 'a-7', 'a-7', '<redacted>'],
+    ['one without the white space around it', 'xwxyzx', '\twxyz \n', 'x<redacted>x'],
+    ['each line of one', 'one wxyz two lmno', ' wxyz \r\n lmno ', 'one <redacted> two <redacted>'],
+  ])('%s', (_, text, secret, expected) => expect(mask(text, secret)).toBe(expected))
+
+  it('a key is hidden from its beginning to the line of its end, once', () => {
+    const [begin, end] = ['-----BEGIN EC PRIVATE KEY-----', '-----END EC PRIVATE KEY-----']
+    expect(mask(`a\n${begin}\nx\n${end}\nb`)).toBe('a\n<redacted>\n<redacted>\n<redacted>\nb')
+    expect(mask(`x\n${end}\nb`)).toBe('<redacted>\n<redacted>\nb')
+    expect(mask(`a\n${begin}\n${begin}\nx\n${end} y\nb`)).toBe(
+      'a\n<redacted>\n<redacted>\n<redacted>\n<redacted>\nb',
+    )
+    expect(mask(`a\n${begin}\nx`)).toBe('a\n<redacted>\n<redacted>')
+    expect(mask(`${begin}\nx\n${end}\nb\n${begin}\ny\n${end}\nc`)).toBe(
+      '<redacted>\n<redacted>\n<redacted>\nb\n<redacted>\n<redacted>\n<redacted>\nc',
+    )
+  })
 })

@@ -30,9 +30,14 @@ export type SocketFinding =
  * Checks a socket in a state folder, without connecting to it. The folder is held open, and the returned path leads
  * through it: who replaces the folder later changes nothing.
  *
+ * @param installed folders of installed services; for tests
  * @param named whether the user named the folder; one that was merely found must not be a symbolic link
  */
-export function findSocket(folder: string, name: string, { named }: { named: boolean }): SocketFinding {
+export function findSocket(
+  folder: string,
+  name: string,
+  { named, installed = Object.values(installedFolders) }: { named: boolean; installed?: readonly string[] },
+): SocketFinding {
   const opened = openFolder(folder, named)
   if (typeof opened !== 'number') return opened
   // Linux leads through the open folder; elsewhere the folder is looked up again.
@@ -53,7 +58,9 @@ export function findSocket(folder: string, name: string, { named }: { named: boo
     }
   const owner = fstatSync(opened).uid
   const users = [owner, socket.uid]
-  const isTrusted = isInstalled(folder, opened) ? (uid: number) => isOwn(uid) || uid === owner : isOwn
+  const isTrusted = isInstalled(folder, opened, installed)
+    ? (uid: number) => isOwn(uid) || uid === owner
+    : isOwn
   const foreign = users.find((uid) => !isTrusted(uid))
   return {
     state: foreign === undefined ? 'own' : 'foreign',
@@ -63,21 +70,14 @@ export function findSocket(folder: string, name: string, { named }: { named: boo
   }
 }
 
-/** Whether an opened folder is one of {@link installedFolders}, with a parent that only root can change. */
-function isInstalled(folder: string, opened: number): boolean {
+/** Whether an opened folder is one of an installed service, with a parent that only root can change. */
+function isInstalled(folder: string, opened: number, installed: readonly string[]): boolean {
   const path = resolve(folder)
-  if (!Object.values<string>(installedFolders).includes(path)) return false
+  if (!installed.includes(path)) return false
   const parent = lstatSync(join(path, '..'))
-  const named = lstatSync(path, { throwIfNoEntry: false })
+  const named = lstatSync(path)
   const { dev, ino } = fstatSync(opened)
-  return (
-    parent.isDirectory() &&
-    parent.uid === 0 &&
-    (parent.mode & 0o022) === 0 &&
-    named?.isDirectory() === true &&
-    named.dev === dev &&
-    named.ino === ino
-  )
+  return parent.uid === 0 && (parent.mode & 0o022) === 0 && named.dev === dev && named.ino === ino
 }
 
 /** Whether a file of that owner is of this user or root. */

@@ -165,3 +165,22 @@ it('a retired key is published for as long as leases live, and stored until its 
   expect(keys.list().filter(({ state }) => state === 'retired')).toHaveLength(2)
   await changes.stop()
 })
+
+it('what makes no key is announced to no replica', async () => {
+  const changes = await openChanges({ store, clock, system: clock, log: createMemoryLog(), maxAgeMs: 1e12 })
+  const announced: unknown[] = []
+  const commit: typeof changes.commit = (statements, subjects) => {
+    announced.push(subjects)
+    return changes.commit(statements, subjects)
+  }
+  const keys = await openSigningKeys({
+    ...{ store, clock, changes: { ...changes, commit }, seal: createSeal([Buffer.alloc(32, 9)]) },
+    ...{ maxLifeSeconds: 10 * 86_400, publishedSeconds: 2 * 86_400, rotateAfter: 86_400 },
+  })
+  await keys.rotateIfDue()
+  expect(announced).toEqual([])
+  for (let time = 0; time < 2; time++) await keys.prepare('RS256')
+  await keys.rotate()
+  expect(announced).toEqual([[['keys', '']], [['keys', '']]])
+  await changes.stop()
+})

@@ -46,6 +46,17 @@ const isRevoked = (node_id: string) =>
   opened.revocations.reasonFor({ jti: 'x', iat: 0, node_id }) !== undefined
 const watch = () => nodes.onChange((node) => void learned.push(node))
 
+it('a full account still has its nodes, and one without an account counts for no account', async () => {
+  await join('n')
+  await join('m')
+  expect(await save({ accountId: 'a', version: '2' }, { accountBefore: 'a' })).toMatchObject({ version: '2' })
+  expect(await save({ accountId: 'a', version: '3' })).toMatchObject({ version: '3' })
+  for (const nodeId of ['x', 'y', 'z']) expect(await save({ nodeId }, { accountBefore: '' })).toBeDefined()
+  expect(await join('x')).toBeUndefined()
+  expect(await save({ nodeId: 'x', accountId: 'a' })).toMatchObject({ accountId: '' })
+  expect(await save({}, { accountBefore: 'a' })).toMatchObject({ accountId: '' })
+})
+
 describe('a node', () => {
   it('is read as it was saved, with its secret encrypted for it', async () => {
     expect(await nodes.find('n')).toBeUndefined()

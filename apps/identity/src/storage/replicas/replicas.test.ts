@@ -35,6 +35,7 @@ describe('the presence of a replica', () => {
   it('is one without a row on a store of one process', async () => {
     const presence = await openPresence(own, clock, log)
     expect(presence.count()).toBe(1)
+    expect(await own.run(sql`SELECT 1 AS one FROM replicas`)).toEqual([])
     await presence.stop()
     expect(await own.run(sql`SELECT 1 AS one FROM replicas`)).toEqual([])
   })

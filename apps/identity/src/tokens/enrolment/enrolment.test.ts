@@ -17,11 +17,13 @@ let known: Node | undefined
 let saved: { node: Node; change: { isNews: boolean; accountBefore?: string; records?: { sql: string }[] } }[]
 let taken: string[]
 let isFull: boolean
+let audited: object[]
 let isFailing: Error | undefined
 beforeEach(() => {
   known = undefined
   saved = []
   taken = []
+  audited = []
   isFull = false
   isFailing = undefined
 })
@@ -42,8 +44,8 @@ function create(enrolment: 'open' | 'code' = 'open') {
     },
     codes: { redeem: async (code) => code === 'RIGHT' },
     limits: { takeEnrolment: async (address) => void taken.push(address) },
-    leaseAudit: async () => [],
-    deviceAudit: async () => [],
+    leaseAudit: async (report) => void audited.push(report) ?? [],
+    deviceAudit: async (change) => void audited.push(change) ?? [],
     tenantVerifier: {} as never,
     trust: {} as never,
     revocations: {} as never,
@@ -110,11 +112,15 @@ it.each([
   ['name', { name: 'other' }],
   ['version', { version: '2' }],
   ['services', { services: [{ id: 's' }] }],
+  [
+    'HMAC key',
+    { hmac_key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }) },
+  ],
 ])('writes a change of the %s at once', async (_, more) => {
   const enrol = create()
   await enrol()
   await enrol(statement(more))
-  expect(saved.at(-1)!.change.isNews).toBe(true)
+  expect(saved.map(({ change }) => change.isNews)).toEqual([true, true])
 })
 
 it('agrees on a new secret only for another key of the node', async () => {
@@ -161,6 +167,36 @@ it('states the account before only if the node states its account', async () => 
   })
 })
 
+it('what a node does not mention stays as it is', async () => {
+  const enrol = create()
+  const silent = { version: undefined, services: undefined }
+  expect(await enrol(statement(silent))).toMatchObject({ version: '', services: [] })
+  const services = [{ id: 's' }] as never
+  known = { ...known!, version: '7', services, removedAccount: 'r', accountEpoch: 5, accountAt: 6 }
+  await enrol(statement(silent))
+  expect(saved).toHaveLength(1)
+  await enrol(statement({ ...silent, name: 'other' }))
+  expect(saved[1]!.node).toMatchObject({
+    ...{ version: '7', services, removedAccount: 'r', accountEpoch: 5, accountAt: 6 },
+  })
+})
+
+it('records what changed, and each report of used leases at once', async () => {
+  const enrol = create()
+  await enrol(statement({ account: { id: '' } }))
+  const before = known
+  const common = { nodeId: 'n1', address: '192.0.2.1' }
+  expect(audited).toEqual([
+    { before: undefined, after: before, token: undefined, address: '192.0.2.1' },
+    { ...common, accounts: [undefined, ''], uses: [] },
+  ])
+  expect(saved[0]!.change).toMatchObject({ accountBefore: '' })
+  const uses = [{ jti: 'j' }] as never
+  await enrol(statement({ leases: uses }))
+  expect(audited.slice(2)).toEqual([{ ...common, accounts: ['', ''], uses }])
+  expect(saved.map(({ change }) => change.isNews)).toEqual([true, false])
+})
+
 describe('with a database that only reads', () => {
   const refusal = new StoreError('database: it only reads', { cause: { code: '25006' } })
   const enrolKnown = async (failure: Error = refusal) => {
@@ -182,10 +218,17 @@ describe('with a database that only reads', () => {
   it.each([
     ['a report of used leases', { leases: [] }],
     ['withdrawn vitals', { vitals: null }],
-    ['another HMAC key', { hmac_key: { ...hmacKey, x: hmacKey.y, y: hmacKey.x } }],
+    [
+      'another HMAC key',
+      { hmac_key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }) },
+    ],
+    ['another account', { account: { id: '' } }],
   ])('refuses what would be lost: %s', async (_, more) => {
     const enrol = await enrolKnown()
-    await expect(enrol(statement(more))).rejects.toThrow()
+    known = { ...known!, accountId: 'a' }
+    await expect(enrol(statement(more))).rejects.toBe(refusal)
+    known = { ...known!, accountId: '', removedAccount: 'a' }
+    await expect(enrol(statement(more))).rejects.toBe(refusal)
   })
 
   it('refuses a new node, and any other failure', async () => {

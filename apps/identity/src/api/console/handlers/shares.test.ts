@@ -36,3 +36,73 @@ it('is refused if the device has not stated it, also with an ID that is not of i
     reason: 'not_found',
   })
 })
+
+it('groups and shares are of the account, and each change is recorded', async () => {
+  const calls: unknown[][] = []
+  const note =
+    (name: string, answer: unknown) =>
+    async (...given: unknown[]) => {
+      calls.push([name, ...given])
+      return answer
+    }
+  const recorded: object[] = []
+  const handlers = shareHandlers({
+    nodes: {
+      find: async (id: string) =>
+        id === 'n' ? { accountId: 'a', services: [at('p-1', 'van')] } : { accountId: 'b' },
+    },
+    shares: {
+      add: note('share', { service: 'van', with: 'drivers', until: 'then' }),
+      list: note('shares', []),
+      remove: note('unshare', undefined),
+    },
+    groups: {
+      ...{
+        list: note('list', ['g']),
+        create: note('create', { groupId: 'g' }),
+        remove: note('remove', 'drivers'),
+      },
+      ...{ add: note('add', 'drivers'), removePerson: note('leave', 'drivers') },
+    },
+    audit: { record: async (entry: object) => void recorded.push(entry) },
+  } as never)
+  const [actor, context] = [person as never, { address: '192.0.2.1' }]
+  const until = '2027-01-01T00:00:00Z'
+  await handlers['share.add']({ nodeId: 'n', service: 'van', with: 'drivers', until }, actor, context)
+  expect(await handlers['share.remove']({ shareId: 's' }, actor, context)).toEqual({ done: true })
+  expect(await handlers['share.list']({ nodeId: null }, actor, context)).toEqual([])
+  await handlers['share.list']({ nodeId: 'n' }, actor, context)
+  const foreign = handlers['share.list']({ nodeId: 'x' }, actor, context)
+  await expect(foreign).rejects.toMatchObject({ reason: 'not_found' })
+  expect(await handlers['group.list']({}, actor, context)).toEqual(['g'])
+  expect(await handlers['group.create']({ name: 'drivers' }, actor, context)).toEqual({ groupId: 'g' })
+  const who = { groupId: 'g', person: 'cy@example.com' }
+  expect(await handlers['group.add_person'](who, actor, context)).toEqual({ done: true })
+  expect(await handlers['group.remove_person']({ groupId: 'g', personId: 'cy' }, actor, context)).toEqual({
+    done: true,
+  })
+  expect(await handlers['group.delete']({ groupId: 'g' }, actor, context)).toEqual({ done: true })
+  const share = { service: 'van', clientId: 'p-1', nodeId: 'n', with: 'drivers', until: Date.parse(until) }
+  expect(calls).toEqual([
+    ['share', { ...share, accountId: 'a', madeBy: 'ada' }],
+    ['unshare', 'a', 's'],
+    ['shares', 'a', undefined],
+    ['shares', 'a', 'n'],
+    ['list', 'a'],
+    ['create', 'a', 'drivers'],
+    ['add', 'a', 'g', 'cy@example.com'],
+    ['leave', 'a', 'g', 'cy'],
+    ['remove', 'a', 'g'],
+  ])
+  const entry = { accountId: 'a', actor: 'ada@example.com', address: '192.0.2.1', outcome: 'ok' }
+  expect(recorded).toEqual(
+    [
+      ['share.add', 'n', 'van with drivers until then'],
+      ['share.remove', 's', ''],
+      ['group.create', 'g', 'drivers'],
+      ['group.add_person', 'g', 'cy@example.com to drivers'],
+      ['group.remove_person', 'g', 'cy from drivers'],
+      ['group.delete', 'g', 'drivers'],
+    ].map(([action, subject, detail]) => ({ ...entry, action, subject, detail })),
+  )
+})
