@@ -233,7 +233,7 @@ export const groups: readonly Group[] = [
     tests: ['packages/client/src/oauth.test.ts'],
   },
   beside('account-exports', identity, 'api/console/account-exports'),
-  beside('console-session', 'apps/console/src', 'session/proof'),
+  beside('console-session', 'apps/console/src/session', 'key', 'proof', 'request'),
   beside('discovery-sessions', discovery, 'sessions/sessions', 'endpoints/read-track', 'trust/realms'),
   beside('identity-passwords', identity, 'registry/credentials/passwords'),
   beside('identity-secrets', identity, 'storage/secrets/seal', 'registry/projects/app-addresses'),

@@ -9,7 +9,7 @@ export const identityGroups: readonly Group[] = [
     'identity-handlers',
     `${identity}/api/console/handlers`,
     ...['account', 'authorizations', 'companies', 'device-requests', 'issuers', 'links', 'logout', 'person'],
-    ...['program-sign-ins', 'projects', 'sign-in', 'tokens'],
+    ...['program-sign-ins', 'projects', 'shares', 'sign-in', 'tokens'],
   ),
   {
     name: 'identity-node-endpoints',
@@ -31,6 +31,11 @@ export const identityGroups: readonly Group[] = [
     sources: [`${endpoints}/{metadata,revocations}.ts`],
     tests: [`${endpoints}/public-endpoints.test.ts`],
   },
+  beside(
+    'identity-callers',
+    `${identity}/api/console`,
+    ...['api', 'app-pages', 'callers', 'device-export', 'show-devices'],
+  ),
   beside('identity-console-rules', `${identity}/api/console`, 'bulk', 'context', 'handlers/devices'),
   {
     name: 'identity-replicas',

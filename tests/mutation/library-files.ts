@@ -24,13 +24,24 @@ export const libraryGroups: readonly Group[] = [
     sources: [`${client}/{edge-session,identity,local-token}.ts`],
     tests: [`${client}/{edge-session,identity}.test.ts`],
   },
+  beside('client-discovery', client, 'discovery'),
+  beside('client-sockets', `${client}/node`, 'own-socket'),
   beside('client-events', client, 'node/event-messages'),
   {
     name: 'client-rpc',
     sources: [`${client}/rpc.ts`],
     tests: [`${client}/{client,rpc}.test.ts`],
   },
-  beside('cli-context', `${cli}/context`, 'confirm', 'contexts', 'page-url', 'redact', 'trace'),
+  beside(
+    'cli-context',
+    `${cli}/context`,
+    'confirm',
+    'contexts',
+    'page-url',
+    'redact',
+    'service-request',
+    'trace',
+  ),
   {
     name: 'cli-services',
     sources: [
@@ -48,6 +59,7 @@ export const libraryGroups: readonly Group[] = [
     tests: [`${cli}/context/access-token.test.ts`],
   },
   beside('cli-sign-ins', cli, 'login/sign-ins', 'output/browser'),
+  beside('cli-support', `${cli}/support`, 'mask'),
   beside('cli-access-token', cli, 'context/access-token'),
   {
     name: 'jsonrpc',
@@ -60,6 +72,7 @@ export const libraryGroups: readonly Group[] = [
     sources: [`${protocol}/redaction/{controls,secrets}.ts`],
     tests: [`${protocol}/redaction/*.test.ts`],
   },
+  beside('read-fixes', protocol, 'http/read-fixes', 'methods/from-services'),
   {
     name: 'addresses',
     sources: [`${kit}/addresses/{address-set,addresses,special-purpose}.ts`],

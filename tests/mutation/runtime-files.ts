@@ -35,6 +35,8 @@ export const runtimeGroups: readonly Group[] = [
       `${images}/limits.test.ts`,
     ],
   },
+  beside('runtime-sharing', runtime, 'location/nodes/sharing', 'services/engines/function/control-message'),
+  beside('runtime-strangers', runtime, 'location/link-local/seals', 'api/events/stream-budget'),
   beside('runtime-account', `${runtime}/device`, 'account/account', 'time/device-clock'),
   beside(
     'link-local-rules',

@@ -85,7 +85,10 @@ it('a proof is of this request', async () => {
 it('an answer that changes the protocol is a failure', async () => {
   answer = ({ socket }) =>
     void socket!.write('HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n')
-  await expect(request()).rejects.toMatchObject({ reason: 'bad_answer' })
+  await expect(request()).rejects.toMatchObject({
+    reason: 'bad_answer',
+    message: 'the service answers by changing the protocol',
+  })
 })
 
 it('a service that does not answer is named', async () => {

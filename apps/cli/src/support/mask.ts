@@ -33,8 +33,8 @@ export function maskLines(lines: readonly string[], secrets: readonly string[]):
 
 /** A secret, and each of its lines. Line feeds of a variable are often written as `\n`. */
 const partsOf = (secret: string): string[] => [
-  secret.trim(),
-  ...secret.split(/[\r\n]+|(?:\\r)?\\n/).map((line) => line.trim()),
+  secret,
+  ...secret.split(/[\r\n]|(?:\\r)?\\n/).map((line) => line.trim()),
 ]
 
 const formsIn = (part: string): string[] => (part.length < lengths.anywhere ? [part] : formsOf(part))
@@ -60,13 +60,10 @@ function denseOf(text: string): { text: string; positions: Uint32Array } {
 
 /** Without its end, a key continues to the end of the text; without its beginning, it began before the text. */
 function hideKeys(text: string, hidden: Uint8Array): void {
-  let end = 0
   for (const { index, 0: found } of text.matchAll(beginOfKey)) {
-    if (index < end) continue
     const close = text.indexOf('-----END', index + found.length)
     const lineEnd = close < 0 ? -1 : text.indexOf('\n', close)
-    end = lineEnd < 0 ? text.length : lineEnd
-    hidden.fill(1, index, end)
+    hidden.fill(1, index, lineEnd < 0 ? text.length : lineEnd)
   }
   for (const { index, 0: found } of text.matchAll(endOfKey))
     if (!hidden[index]) hidden.fill(1, 0, index + found.length)

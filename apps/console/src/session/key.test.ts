@@ -15,6 +15,7 @@ function createDatabases() {
   const rows = new Map<string, unknown>()
   const state = {
     tables: [] as string[],
+    opened: new Set<string>(),
     open: 0,
     failure: undefined as Error | undefined,
     abort: undefined as Error | undefined,
@@ -29,7 +30,7 @@ function createDatabases() {
   const tableOf = (mode: string) => ({
     get: (name: string) => settle({}, () => rows.get(name)),
     put: (value: unknown, name: string) => {
-      if (mode === 'readonly') throw new Error('read only')
+      if (mode !== 'readwrite') throw new Error('read only')
       return settle({}, () => rows.set(name, value))
     },
     delete: (name: string) => settle({}, () => rows.delete(name)),
@@ -38,6 +39,7 @@ function createDatabases() {
     createObjectStore: (name: string) => state.tables.push(name),
     transaction(name: string, mode: string) {
       if (!state.tables.includes(name)) throw new DOMException('no such table')
+      if (mode !== 'readonly' && mode !== 'readwrite') throw new TypeError(`the mode ${mode}`)
       const transaction: {
         oncomplete?: () => void
         onabort?: () => void
@@ -58,7 +60,8 @@ function createDatabases() {
   return {
     rows,
     state,
-    open() {
+    open(name: string, version: number) {
+      state.opened.add(`${name} ${version}`)
       const asked: Asked = {}
       setImmediate(() => {
         asked.error = state.failure
@@ -92,6 +95,8 @@ it('is made once, and signs without being readable', async () => {
   expect(await createKeyStore().get()).toBe(key)
   expect([...databases.rows.values()]).toEqual([key])
   expect(databases.state.open).toBe(0)
+  expect([...databases.state.opened]).toEqual(['selvedge 1'])
+  expect([databases.state.tables, [...databases.rows.keys()]]).toEqual([['keys'], ['session']])
 })
 
 it('is the same in tabs that open at once', async () => {

@@ -1,4 +1,4 @@
-/** Whose socket it is: one that another user could have put there is never taken for the own one. */
+/** The user of a socket: one that another user could have put there never counts as the own one. */
 import {
   chmodSync,
   lchownSync,

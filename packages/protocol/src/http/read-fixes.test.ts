@@ -30,6 +30,14 @@ const goodFix = fc.record(
   },
   { requiredKeys: ['longitude', 'latitude', 'speed', 'bearing', 'fixedAt'] },
 )
+/** A good fix with one member of another. */
+const oneFault = fc
+  .tuple(
+    goodFix,
+    almostFix,
+    fc.constantFrom('longitude', 'latitude', 'speed', 'bearing', 'fixedAt', 'accuracy', 'source', 'other'),
+  )
+  .map(([good, other, name]) => (other[name] === undefined ? good : { ...good, [name]: other[name] }))
 /** As it comes out of a parser: JSON knows neither undefined nor NaN. */
 const parsed = (value: unknown) => JSON.parse(JSON.stringify(value) ?? 'null') as unknown
 
@@ -37,6 +45,7 @@ it('accepts what the schema accepts, with the same result', () => {
   const some = fc.oneof(
     almostFix,
     goodFix,
+    oneFault,
     fc.array(fc.oneof(goodFix, almostFix), { maxLength: 3 }),
     fc.jsonValue(),
   )
@@ -47,7 +56,7 @@ it('accepts what the schema accepts, with the same result', () => {
       const expected = schema.success ? [schema.data].flat() : undefined
       expect(readFixes(json)).toEqual(expected)
     }),
-    { numRuns: 1000 },
+    { numRuns: 3000 },
   )
   const [fix] = fc.sample(goodFix, 1)
   for (const length of [0, 100, 101]) {

@@ -51,7 +51,9 @@ beforeEach(async () => {
         bodies.push(body)
         return { jkt: 'key', viewer }
       },
-      refuseForeign: () => undefined,
+      refuseForeign({ headers }: { headers: object }) {
+        if ('x-foreign' in headers) throw new Error('foreign')
+      },
       require: async () => viewer!,
       again: async () => again,
       cookie: (secret: string | undefined) => `cookie=${secret}`,
@@ -96,6 +98,7 @@ it('a method gets who calls, and from where', async () => {
   expect(response.headers['content-type']).toMatch(/^application\/json/)
   expect(response.json()).toEqual({ jsonrpc: '2.0', id: 1, result: { done: true } })
   expect(response.headers['set-cookie']).toBeUndefined()
+  expect([response.statusCode, response.headers['retry-after']]).toEqual([200, undefined])
   const context = { viewer, jkt: 'key', address: '192.0.2.7', userAgent: 'x'.repeat(200) }
   expect(calls).toEqual([
     { name: 'session.end', context: { ...context, requestId: expect.stringMatching(/./) } },
@@ -159,6 +162,8 @@ it('one call is answered at a time, and a failure is in the log with its method'
 it('a page gets a nonce first', async () => {
   const response = await app.inject({ method: 'GET', url: '/console/nonce' })
   expect(response).toMatchObject({ statusCode: 204, headers: { 'dpop-nonce': 'nonce' } })
+  const foreign = await app.inject({ method: 'GET', url: '/console/nonce', headers: { 'x-foreign': '1' } })
+  expect([foreign.statusCode, foreign.headers['dpop-nonce']]).toEqual([500, undefined])
 })
 
 it('places are of the account, or are not there for now', async () => {

@@ -44,8 +44,14 @@ function create(enrolment: 'open' | 'code' = 'open') {
     },
     codes: { redeem: async (code) => code === 'RIGHT' },
     limits: { takeEnrolment: async (address) => void taken.push(address) },
-    leaseAudit: async (report) => void audited.push(report) ?? [],
-    deviceAudit: async (change) => void audited.push(change) ?? [],
+    async leaseAudit(report) {
+      audited.push(report)
+      return []
+    },
+    async deviceAudit(change) {
+      audited.push(change)
+      return []
+    },
     tenantVerifier: {} as never,
     trust: {} as never,
     revocations: {} as never,
