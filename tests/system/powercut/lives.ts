@@ -2,7 +2,7 @@
 import type { State } from './disk/disk.ts'
 import { StrictDisk } from './disk/strict.ts'
 import type { Operation } from './recorder/operations.ts'
-import type { Work } from './subject.ts'
+import type { Subject, Work } from './subject.ts'
 
 /** What a process finds after one that was killed, while the machine went on. */
 export function leftBy(operations: readonly Operation[]): State {
@@ -21,7 +21,7 @@ export function killsOf({ recording }: Work): number[] {
 }
 
 /** The position right before the sync after a file got its name. @throws Error where it never got it */
-export function killAfterNaming({ recording }: Work, name: string): number {
+function killAfterNaming({ recording }: Work, name: string): number {
   const named = recording.operations.findIndex((each) => each.kind === 'rename' && each.to.name === name)
   const position = recording.operations.findIndex((each, at) => at > named && each.kind === 'sync')
   if (named < 0 || position < 0) throw new Error(`nothing was named ${name}`)
@@ -36,4 +36,19 @@ export function killedAt({ recording, steps }: Work, position: number): Work {
     recording: { operations, files: new Map(leftBy(operations).files) },
     steps: steps.filter(({ answered }) => answered <= last),
   }
+}
+
+const recorded = new Map<string, Promise<Work>>()
+
+/** What a program does, recorded by the first call for it. */
+export function recordOnce(subject: Subject): Promise<Work> {
+  const work = recorded.get(subject.name) ?? subject.record()
+  recorded.set(subject.name, work)
+  return work
+}
+
+/** The work of a program until it gave a file its name, and was killed. */
+export async function lifeUntil(subject: Subject, named: string): Promise<Work> {
+  const work = await recordOnce(subject)
+  return killedAt(work, killAfterNaming(work, named))
 }

@@ -5,11 +5,10 @@ import { testSeed } from '../../harness/seed.ts'
 import { createControls } from './controls/index.ts'
 import { createDaemons } from './daemons/index.ts'
 import { explore } from './explore.ts'
-import { killAfterNaming, killedAt } from './lives.ts'
+import { lifeUntil, recordOnce } from './lives.ts'
 import { expectApplicable } from './mutants/build.ts'
 import { findMutant } from './mutants/find.ts'
 import { mutants } from './mutants/mutants.ts'
-import type { Work } from './subject.ts'
 import { createUpgrades } from './upgrades/upgrades.ts'
 
 const seed = testSeed
@@ -32,7 +31,7 @@ describe('after a cut of the power', { ...daemonNeeds, timeout }, () => {
   it.each(Object.entries(createDaemons(2)))(
     '%s starts as the same node, with all that it acknowledged, whole, and without a false alarm',
     async (_, subject) => {
-      const work = await subject.record()
+      const work = await recordOnce(subject)
       const found = await explore(subject, work, { states: 100, starts: 2, byChance: 2, seed })
       expect(found.problems).toEqual([])
       expect(found.states).toBeGreaterThan(50)
@@ -42,13 +41,10 @@ describe('after a cut of the power', { ...daemonNeeds, timeout }, () => {
 })
 
 describe('after a kill, a start and a cut of the power', { ...daemonNeeds, timeout }, () => {
-  let recorded: Promise<Work> | undefined
   it.each(['node-key.json', 'state.a'])(
     'what the second process found and used is there: %s',
     async (name) => {
-      recorded ??= runtime.record()
-      const first = await recorded
-      const work = await runtime.record({ earlier: killedAt(first, killAfterNaming(first, name)) })
+      const work = await runtime.record({ earlier: await lifeUntil(runtime, name) })
       const found = await explore(runtime, work, { states: 60, starts: 1, byChance: 1, seed })
       expect(found.problems).toEqual([])
     },

@@ -34,8 +34,7 @@ async function runDaemons(only: string | undefined): Promise<void> {
     show(name, found)
     starts += found.starts
     if (found.states < least.states) failures.push(`${name}: only ${found.states} states`)
-    for (const { model, moment, how, what, count } of found.problems)
-      failures.push(`${name}, ${model}, at ${moment}, ${how}: ${what} (${count} states)`)
+    note(name, found)
   }
   if (only === undefined && starts < least.starts) failures.push(`only ${starts} whole starts`)
 }
@@ -72,8 +71,7 @@ async function runUpgrades(): Promise<void> {
   const found = await explore(subject, await subject.record(), { ...whole, starts: 0 })
   show(subject.name, found)
   if (found.states < least.states) failures.push(`upgrades: only ${found.states} states`)
-  for (const { model, moment, how, what, count } of found.problems)
-    failures.push(`upgrades, ${model}, at ${moment}, ${how}: ${what} (${count} states)`)
+  note('upgrades', found)
 }
 
 async function runMutants(only: string | undefined): Promise<void> {

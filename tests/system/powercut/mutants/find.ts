@@ -1,7 +1,6 @@
 import { createDaemons } from '../daemons/index.ts'
 import { explore, type Problem } from '../explore.ts'
-import { killAfterNaming, killedAt } from '../lives.ts'
-import type { Subject, Work } from '../subject.ts'
+import { lifeUntil } from '../lives.ts'
 import { buildMutant } from './build.ts'
 import type { Mutant } from './mutants.ts'
 
@@ -14,11 +13,6 @@ export interface Sight {
 
 /** How often a program with a defect is recorded. One that answers too early may still write in time, by chance. */
 const maxRecordings = 3
-
-async function lifeUntil(subject: Subject, named: string): Promise<Work> {
-  const work = await subject.record()
-  return killedAt(work, killAfterNaming(work, named))
-}
 
 /** Records a program with a defect, and looks at what a cut leaves until something shows it. */
 export async function findMutant(mutant: Mutant, seed: number): Promise<Sight> {
