@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { root, type Stack } from './processes.ts'
+import { ownEnv, root, type Stack } from './processes.ts'
 
 export interface Ran {
   readonly code: number
@@ -15,7 +15,7 @@ export const cliPath = join(root, 'apps/cli/bin/selvedge.js')
 
 /** The environment of the command line for a stack: its state folder, and a temporary configuration folder. */
 export const cliEnvOf = (stack: Pick<Stack, 'state'>): Record<string, string> => ({
-  PATH: process.env.PATH ?? '',
+  ...ownEnv('cli'),
   SELVEDGE_STATE: stack.state,
   XDG_CONFIG_HOME: join(stack.state, 'config'),
 })

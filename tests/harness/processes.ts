@@ -39,6 +39,13 @@ export function useRuntimeOf(folder: string): void {
 /** Whether that was done. */
 export const isElsewhere = (): boolean => runtimeCheckout !== root
 
+/** What a program gets of the environment of the test: where commands are, and where Node.js keeps compiled code, if anywhere. */
+export function ownEnv(program: 'runtime' | 'identity' | 'discovery' | 'cli'): Record<string, string> {
+  const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
+  // The runtime has a code cache of its own.
+  return { PATH, ...(cache !== undefined && program !== 'runtime' && { NODE_COMPILE_CACHE: cache }) }
+}
+
 /** Where a program runs; left out: where the test runs, from its checkout. */
 export interface StartPlace {
   /** A network namespace. */
@@ -77,7 +84,7 @@ export async function startProgram(
   const child = spawn(command, rest, {
     ...(cwd !== undefined && { cwd }),
     // Hundreds of runtimes need not find each other on the network of the machine that runs the tests.
-    env: { PATH: process.env.PATH, SELVEDGE_LINK_LOCAL: 'false', ...env, ...(await lastingPorts(env)) },
+    env: { ...ownEnv(name), SELVEDGE_LINK_LOCAL: 'false', ...env, ...(await lastingPorts(env)) },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   const watched = watch(name, child)
