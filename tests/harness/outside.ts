@@ -7,6 +7,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { stepLimitMs } from './limits.ts'
 
 export interface Outside {
   /** Public addresses there; each answers HTTP on the ports 80 and 8080 with `outside`. */
@@ -82,7 +83,7 @@ export function makeOutside(): Outside {
     run(...command) {
       const { stdout, stderr } = spawnSync('ip', ['netns', 'exec', space, ...command], {
         encoding: 'utf8',
-        timeout: 20_000,
+        timeout: stepLimitMs,
       })
       return stdout + stderr
     },

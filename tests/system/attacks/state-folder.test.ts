@@ -6,6 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { needs } from '../../harness/installed.ts'
+import { stepLimitMs } from '../../harness/limits.ts'
 import { freePorts, root, startProgram, temporaryFolder } from '../../harness/processes.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -25,9 +26,6 @@ const programs = {
 } as const
 type Name = keyof typeof programs
 
-/** Well below what a spinning thread takes, well above what a start takes on a busy machine. */
-const timeout = 20_000
-
 /** @param wrap command that runs the program */
 function start(name: Name, state: string, wrap: readonly string[] = []): SpawnSyncReturns<string> {
   const [command = '', ...args] = [...wrap, process.execPath, join(root, programs[name])]
@@ -40,7 +38,7 @@ function start(name: Name, state: string, wrap: readonly string[] = []): SpawnSy
       STARTED_BY: mark.slice('STARTED_BY='.length),
     },
     encoding: 'utf8',
-    timeout,
+    timeout: stepLimitMs,
     killSignal: 'SIGKILL',
   })
 }
