@@ -14,6 +14,7 @@ import { createApps } from '../../apps/runtime/src/services/apps/apps.ts'
 import { completionOf } from '../../apps/runtime/src/services/apps/completions.ts'
 import { appOf, memberNames } from '../../apps/runtime/src/services/apps/member-names.ts'
 import { recoverApps } from '../../apps/runtime/src/services/apps/recovery.ts'
+import { createReleaseFiles } from '../../apps/runtime/src/services/apps/release-files.ts'
 import { sharedDataOf } from '../../apps/runtime/src/services/apps/shared-data.ts'
 import { openStoredApps } from '../../apps/runtime/src/services/apps/stored-apps.ts'
 import { createContainers } from '../../apps/runtime/src/services/containers/containers.ts'
@@ -199,14 +200,15 @@ async function openDocuments(folder: string, seen: Seen, openedSecrets: Secrets)
         [own, neighbour].flatMap((owner) => names.map((name) => [keyOf(owner, name), imageOf(owner, name)])),
       ),
     }))
-  const left = await recoverApps(stored, deployments.value, openedSecrets)
-  return { deployments, heldPaths, stored, left }
+  const releases = createReleaseFiles(join(folder, 'releases'), Object.keys(stored.value))
+  const left = await recoverApps(stored, deployments.value, openedSecrets, releases)
+  return { deployments, heldPaths, stored, releases, left }
 }
 
 type Documents = Awaited<ReturnType<typeof openDocuments>>
 
 const createDeviceContainers = (
-  { deployments, heldPaths, stored }: Documents,
+  { deployments, heldPaths, stored, releases }: Documents,
   engine: Engine,
   seen: Seen,
   secrets: Parameters<typeof createContainers>[0]['secrets'],
@@ -215,6 +217,7 @@ const createDeviceContainers = (
   createContainers({
     ...{ heldPaths, secrets, store: deployments, engines: { function: engine, oci: engine } },
     ...{ log: createMemoryLog(), clock: createFakeClock(), accountId: () => seen.accountId },
+    formerContent: releases.contentOf,
     hold: createContentInUse(() => undefined).hold,
     describeDownload: () => '',
     appNameOf: (key) => appOf(stored.value, key)?.name,
@@ -281,7 +284,7 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     deployments,
     containers,
     secrets,
-    configs,
+    ...{ configs, releases: documents.releases },
     engine,
     clock: createFakeClock(),
     images: { deploy: (owner, source, name) => seen.pull(owner, source, name) },
@@ -295,8 +298,7 @@ export async function openDevice(folder = mkdtempSync(join(tmpdir(), 'apps-'))) 
     seen,
     apps,
     containers,
-    stored,
-    deployments,
+    ...{ stored, deployments, releases: documents.releases },
     removedSecrets,
     secrets,
     /** Names, revisions and variables of the containers in the document. */

@@ -28,10 +28,14 @@ export function sampleOf(method: string, edgeAccessToken: string): object {
     deployApp: { plan: samplePlan },
     startApp: { name: 'x' },
     stopApp: { name: 'x' },
+    redeployApp: { name: 'x' },
+    rollbackApp: { name: 'x' },
     removeApp: { name: 'x' },
     deployContainer: { spec: { name: 'x', image: 'x', env: {} } },
   }
-  const byId = /^(?:remove(?!Secret|App)|start(?!App)|stop(?!App)|runS)|Logs$|History$/.test(method)
+  const byId = /^(?:remove(?!Secret|App)|start(?!App)|stop(?!App)|redeploy(?!App)|runS)|Logs$|History$/.test(
+    method,
+  )
     ? { id: 'x' }
     : {}
   return { edgeAccessToken, ...byId, ...samples[method] }

@@ -276,7 +276,15 @@ export const groups: readonly Group[] = [
     tests: [`${services}/containers/owned.test.ts`],
   },
   beside('gateway-identity', services, 'gateway/service-identity', 'images/image-name'),
-  beside('images', `${services}/images`, 'budget', 'downloads', 'layer', 'registry/reference'),
+  beside(
+    'images',
+    `${services}/images`,
+    'budget',
+    'downloads',
+    'former-contents',
+    'layer',
+    'registry/reference',
+  ),
   {
     name: 'partial-layers',
     sources: [

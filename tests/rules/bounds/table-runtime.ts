@@ -513,6 +513,12 @@ export const runtime: Bounds = {
       '`apps.ts: remove` and `apps.ts: forget`, when the account leaves',
     ),
   },
+  'apps/runtime/src/services/apps/release-files.ts': {
+    'createReleaseFiles.known': lasting(
+      'the present release of each app and two others: `requirements.ts: maxApps`',
+      '`known.delete` and `known.set`, when the app is deployed again, removed or needs room',
+    ),
+  },
   'apps/runtime/src/services/apps/app-secret-values.ts': {
     'setValues.secrets': own('no collection: it calls `secrets.ts: store.update`'),
   },

@@ -21,6 +21,7 @@ import { type Apps, createApps } from './apps/apps.ts'
 import { completionOf } from './apps/completions.ts'
 import { appOf, memberNames } from './apps/member-names.ts'
 import { recoverApps } from './apps/recovery.ts'
+import { createReleaseFiles, type ReleaseFiles } from './apps/release-files.ts'
 import { sharedDataOf } from './apps/shared-data.ts'
 import { type AppStore, openStoredApps } from './apps/stored-apps.ts'
 import { createContainerHosts } from './container-host.ts'
@@ -40,7 +41,7 @@ import { createServiceIdentity } from './gateway/service-identity.ts'
 import { createGrants, grantedCdiDevices } from './grants/grants.ts'
 import { readGrantedAddresses, readGrantedPorts } from './grants/network-grants.ts'
 import { type Blobs, openBlobs } from './images/blobs.ts'
-import { type Images, openImages } from './images/images.ts'
+import { type ImageParts, type Images, openImages } from './images/images.ts'
 import { createPorts, type Ports } from './ports/ports.ts'
 import { openHandledTimes } from './schedules/handled-times.ts'
 import { createSchedules, type Schedules } from './schedules/schedules.ts'
@@ -91,12 +92,13 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const accountId = () => device.state.value.accountId
   const documents = await openDocuments(device)
   const { deployments: store, apps: storedApps, heldPaths, secrets, schedules: handled } = documents
-  const leftSecrets = await recoverApps(storedApps, store.value, secrets)
+  const releases = createReleaseFiles(join(folder, 'releases'), Object.keys(storedApps.value))
+  const leftSecrets = await recoverApps(storedApps, store.value, secrets, releases)
   const blobs = await openBlobs(join(folder, 'images'))
   const engines = createEngines(config, device, blobs)
   const showFailed = createFailedNotice(store, notices, accountId)
   showFailed()
-  const images = await openOwnImages(config, device, { store, blobs, engines })
+  const images = await openOwnImages(config, device, { store, blobs, engines, former: releases })
   const identity = createServiceIdentity(nodeId, clock)
   const routes = createRoutes(accountId)
   const gateway = createOwnGateway(device, routes, identity)
@@ -117,19 +119,18 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const configs = createAppConfigs(join(folder, 'configs'))
   const containers = createContainers({
     ...{ store, heldPaths, secrets, engines, clock, log, accountId, ports, schedules, onChange, onFailed },
-    ...appsOfContainers(storedApps, configs),
+    ...appsOfContainers(storedApps, configs, releases),
     grants: createGrants(config),
     storage: createContainerStorage(join(folder, 'storage.db')),
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
     hostFor: createContainerHosts({ ...device, store, identity, gateway, openApi, url: presence.url }),
     ...{ hold: images.hold, describeDownload: images.describeDownload },
-    onServing: () => device.signals.send('containers'),
-    onEvent: device.measures.containerEvent,
+    ...{ onServing: () => device.signals.send('containers'), onEvent: device.measures.containerEvent },
     onNotRecovered: (details) => notices.raise('recovery_failed', details),
   })
   const apps = createApps({
-    ...{ store: storedApps, deployments: store, containers, secrets, configs, engine: engines.oci, clock },
-    ...{ images, pullsOf: images.pulls, onProgress: () => device.signals.send('apps') },
+    ...{ store: storedApps, deployments: store, containers, secrets, configs, releases, engine: engines.oci },
+    ...{ clock, images, pullsOf: images.pulls, onProgress: () => device.signals.send('apps') },
   })
   for (const each of [routes, ports, schedules]) each.follow(containers)
   presence.serve(containers, () => workingEngines(engines))
@@ -159,7 +160,8 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
 }
 
 /** What containers need of the apps that they belong to. */
-const appsOfContainers = (store: AppStore, configs: AppConfigs) => ({
+const appsOfContainers = (store: AppStore, configs: AppConfigs, releases: ReleaseFiles) => ({
+  formerContent: releases.contentOf,
   appNameOf: (key: string) => appOf(store.value, key)?.name,
   namesOf: (key: string) => memberNames(() => store.value, key),
   completionOf: (key: string, revision: number) => completionOf(store.value, key, revision),
@@ -179,7 +181,8 @@ const createWipe =
   async (accountId, leave) => {
     const left = await containers.wipe(accountId, leave)
     // Without containers, an app is not there; a power cut before this changes nothing about that.
-    await Promise.all([images.followAccount(), images.sweep(), schedules.refresh(), apps.forget(accountId)])
+    await apps.forget(accountId)
+    await Promise.all([images.followAccount(), images.sweep(), schedules.refresh()])
     return left
   }
 
@@ -304,12 +307,13 @@ async function unavailableEngines({ value }: DeploymentStore, engines: Engines):
 const openOwnImages = (
   config: RuntimeConfig,
   { folder, clock, log, state, signals, network, metering, callers }: Device,
-  { store, blobs, engines }: { store: DeploymentStore; blobs: Blobs; engines: Engines },
+  { store, blobs, engines, former }: Pick<ImageParts, 'store' | 'blobs' | 'former'> & { engines: Engines },
 ): Promise<Images> =>
   openImages({
     folder: join(folder, 'images'),
     blobs,
     store,
+    former,
     clock,
     reserve: config['images.reserve'],
     maxSize: config['images.maxSize'],

@@ -5,7 +5,7 @@ import { containerStates, describeState } from './states.ts'
 
 const guide = readFileSync(new URL('../../../../docs/services.md', import.meta.url), 'utf8')
 
-it.each(['running', 'paused', 'stopped', 'completed', 'failed'])(
+it.each(['running', 'starting', 'paused', 'stopped', 'completed', 'failed'])(
   'the API and the guide describe %s with the same sentence',
   (state) => {
     const { meaning } = describeState(state)

@@ -9,6 +9,10 @@ interface StateDescription {
 const states = {
   created: { meaning: 'it was deployed and has not started', isServing: false },
   running: { meaning: 'an instance answers requests', isServing: true },
+  starting: {
+    meaning: 'an instance starts, or starts again by itself after it exited',
+    isServing: false,
+  },
   paused: { meaning: 'no instance runs; the next request starts one and waits for it', isServing: true },
   stopped: { meaning: 'its owner stopped it; it stays stopped over restarts', isServing: false },
   completed: {

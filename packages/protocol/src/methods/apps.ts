@@ -120,6 +120,33 @@ export const stopApp = method({
   timeoutMs: deployMs,
 })
 
+export const redeployApp = method({
+  name: 'redeployApp',
+  summary:
+    'Starts all containers of an app again, with the settings that they have and the present images with the names in its plan.',
+  description:
+    'As deployApp with the same plan, but each member starts again: the next release replaces the present one when all of it is healthy. What ran once runs again only if its image changed.',
+  params: [edgeAccessToken, name],
+  result: appRecord,
+  reasons: [...reasons, 'conflict', 'busy'],
+  access,
+  fromServices: 'MCM.MANAGE',
+  timeoutMs: deployMs,
+})
+
+export const rollbackApp = method({
+  name: 'rollbackApp',
+  summary: 'Deploys the release of an app that was before the present one again.',
+  description:
+    'Images, settings, files and secrets are those of that release; what members changed in their volumes stays. It is the last release that differs from the present one, and a second call returns to the latter. The device stores one former release of each app, while there is room for its images.',
+  params: [edgeAccessToken, name],
+  result: appRecord,
+  reasons: [...reasons, 'conflict', 'busy'],
+  access,
+  fromServices: 'MCM.MANAGE',
+  timeoutMs: deployMs,
+})
+
 export const removeApp = method({
   name: 'removeApp',
   summary:

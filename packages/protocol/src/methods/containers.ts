@@ -90,6 +90,20 @@ export const stopContainer = method({
   timeoutMs: 360_000,
 })
 
+export const redeployContainer = method({
+  name: 'redeployContainer',
+  summary:
+    'Deploys a container again, with the settings that it has and the present image with the name of its own.',
+  description:
+    'As deployContainer with the same spec, but it starts again also if nothing has changed: the next revision replaces the present one when it is healthy. A container that was stopped runs afterwards.',
+  params: [edgeAccessToken, id],
+  result: containerRecord,
+  reasons: [...reasons, 'conflict', 'busy'],
+  access,
+  fromServices: 'MCM.MANAGE',
+  timeoutMs: 960_000,
+})
+
 export const removeContainer = method({
   name: 'removeContainer',
   summary: 'Removes a container with its storage and its volumes.',

@@ -1,5 +1,5 @@
 /** The local API, method by method. The order here is the order of the reference. */
-import { deployApp, getApps, removeApp, startApp, stopApp } from './apps.ts'
+import { deployApp, getApps, redeployApp, removeApp, rollbackApp, startApp, stopApp } from './apps.ts'
 import { associateAccount } from './associate-account.ts'
 import {
   deployContainer,
@@ -7,6 +7,7 @@ import {
   getContainerLogs,
   getContainers,
   getEngines,
+  redeployContainer,
   removeContainer,
   runScheduled,
   startContainer,
@@ -51,6 +52,7 @@ export const methods = {
   getContainers,
   startContainer,
   stopContainer,
+  redeployContainer,
   removeContainer,
   runScheduled,
   getContainerLogs,
@@ -59,6 +61,8 @@ export const methods = {
   getApps,
   startApp,
   stopApp,
+  redeployApp,
+  rollbackApp,
   removeApp,
   setSecret,
   getSecrets,

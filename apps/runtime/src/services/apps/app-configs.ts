@@ -28,7 +28,8 @@ export interface AppConfigs {
   keepApps(keys: Iterable<string>): Promise<void>
 }
 
-const folderOf = (key: string): string => hash('sha256', key, 'hex').slice(0, 32)
+/** The name of the folder of an app. */
+export const folderOf = (key: string): string => hash('sha256', key, 'hex').slice(0, 32)
 
 /** A file that a container of an app gets. @throws as `AppConfigs.read` */
 export function readConfig(
@@ -67,12 +68,12 @@ export function createAppConfigs(folder: string): AppConfigs {
     },
     async keepOnly(key, digests) {
       const own = join(folder, folderOf(key))
-      if (digests.size === 0) return remove(own)
-      for (const name of await namesIn(own)) if (!digests.has(name)) await remove(join(own, name))
+      if (digests.size === 0) return removePath(own)
+      for (const name of await namesIn(own)) if (!digests.has(name)) await removePath(join(own, name))
     },
     async keepApps(keys) {
       const known = new Set([...keys].map(folderOf))
-      for (const name of await namesIn(folder)) if (!known.has(name)) await remove(join(folder, name))
+      for (const name of await namesIn(folder)) if (!known.has(name)) await removePath(join(folder, name))
     },
   }
 }
@@ -90,6 +91,6 @@ function readIfThere(path: string): Buffer | undefined {
   }
 }
 
-const namesIn = (path: string): Promise<string[]> => readdir(path).catch(() => [])
-const remove = (path: string): Promise<void> =>
+export const namesIn = (path: string): Promise<string[]> => readdir(path).catch(() => [])
+export const removePath = (path: string): Promise<void> =>
   rm(path, { recursive: true, force: true }).catch(() => undefined)

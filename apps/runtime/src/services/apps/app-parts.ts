@@ -5,6 +5,7 @@ import type { Images } from '../images/images.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { AppConfigs } from './app-configs.ts'
 import type { AttemptParts } from './attempts.ts'
+import type { ReleaseFiles } from './release-files.ts'
 import type { JoiningEngine } from './requirements.ts'
 import type { AppStore } from './stored-apps.ts'
 
@@ -19,5 +20,6 @@ export interface AppParts extends AttemptParts {
   >
   readonly secrets: Pick<Secrets, 'remove' | 'set' | 'list' | 'versionOf'>
   readonly configs: AppConfigs
+  readonly releases: ReleaseFiles
   readonly engine: JoiningEngine
 }

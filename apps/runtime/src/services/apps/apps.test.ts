@@ -266,7 +266,9 @@ describe('files of an app', () => {
     expect([got, device.seen.started]).toEqual([['shop-web /etc/site.conf one'], ['shop-web', 'shop-db']])
     await device.apps.deploy(own, using('two'))
     expect(device.seen.started).toEqual(['shop-web', 'shop-db', 'shop-web'])
-    expect([got.at(-1), stored()]).toEqual(['shop-web /etc/site.conf two', ['two']])
+    expect([got.at(-1), stored()]).toEqual(['shop-web /etc/site.conf two', ['one', 'two']])
+    await device.apps.deploy(own, using('three'))
+    expect(stored()).toEqual(['three', 'two'])
   })
 
   it('may be bytes that are not text, in base64', async () => {
@@ -314,7 +316,6 @@ describe('files of an app', () => {
       cpSync(device.folder, copy, { recursive: true })
     }
     await device.apps.deploy(own, using('two'))
-    expect(stored()).toEqual(['two'])
     await device.close()
     device = await openDevice(copy)
     expect(stored()).toEqual(['one'])
@@ -443,7 +444,7 @@ describe('values of secrets', () => {
       return [name.replace(/[0-9a-f]{12}$/, 'version'), secret!.value.toString()]
     })
 
-  it('are stored under a name of their own, and replaced by those of the next release', async () => {
+  it('are stored under a name of their own, and removed with the last release that has them', async () => {
     await device.apps.deploy(own, using(), valueAs('one'))
     expect(stored()).toEqual([['shop.password.version', 'one']])
     expect(device.seen.started).toEqual(['shop-db'])
@@ -451,9 +452,13 @@ describe('values of secrets', () => {
     expect(device.seen.started).toEqual(['shop-db'])
     await device.apps.deploy(own, using(), valueAs('two'))
     expect(device.seen.started).toEqual(['shop-db', 'shop-db'])
-    expect(stored()).toEqual([['shop.password.version', 'two']])
+    expect(stored().toSorted()).toEqual([
+      ['shop.password.version', 'one'],
+      ['shop.password.version', 'two'],
+    ])
     await device.apps.deploy(own, using({ image: 'j' }))
     expect(stored()).toEqual([['shop.password.version', 'two']])
+    await device.apps.deploy(own, using({ image: 'j' }), valueAs('three'))
     await device.apps.remove(own, 'shop')
     expect(stored()).toEqual([])
   })

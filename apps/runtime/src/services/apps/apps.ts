@@ -10,11 +10,14 @@ import { createTurns } from '../turns.ts'
 import type { AppParts } from './app-parts.ts'
 import type { AppSecretValues } from './app-secret-values.ts'
 import { type Attempts, createAttempts } from './attempts.ts'
-import { deployApp, settle } from './deploy-app.ts'
-import { dropConfigs, dropSecret, removeSecrets } from './left-behind.ts'
+import { redeployApp, rollBackApp } from './deploy-again.ts'
+import { deployApp } from './deploy-app.ts'
+import { settle } from './deploy-release.ts'
+import { dropSecret, dropUnused, removeSecrets } from './left-behind.ts'
 import { memberKey } from './member-names.ts'
 import { type AppPull, pullImages } from './pull-images.ts'
 import { appOfSecret } from './recovery.ts'
+import { leftBy } from './releases.ts'
 import { dataOfApp } from './shared-data.ts'
 import { type AppStore, ownerOf, type Release, type StoredApp } from './stored-apps.ts'
 
@@ -44,11 +47,23 @@ export interface Apps {
    * @throws RpcError `not_found`; StoreError
    */
   stop(owner: Owner, name: string): Promise<AppRecord>
+  /**
+   * Starts all members again, with the present images and the settings that they have.
+   *
+   * @throws as `deploy`; RpcError `not_found`
+   */
+  redeploy(owner: Owner, name: string): Promise<AppRecord>
+  /**
+   * Deploys the release before the present one again: images, settings, files and secrets of that time. What a removed volume had is gone.
+   *
+   * @throws as `deploy`; RpcError `not_found`, also without a former release
+   */
+  rollBack(owner: Owner, name: string): Promise<AppRecord>
   /** @throws RpcError `not_found`, `engine_unavailable`; StoreError */
   remove(owner: Owner, name: string): Promise<{ name: string }>
   /** Removes secrets that `recoverApps` returned, if no deployment of this run has them. Never rejects. */
   dropSecrets(left: readonly OwnedName[]): Promise<void>
-  /** Removes files that no container of an app uses, such as those of a deployment that a power cut interrupted. Never rejects. */
+  /** Removes files and releases that no app uses, such as those of a deployment that a power cut interrupted. Never rejects. */
   dropConfigs(): Promise<void>
   /** Removes the records and the files of the apps of an account. @throws StoreError */
   forget(accountId: string): Promise<void>
@@ -70,7 +85,9 @@ export function createApps(parts: AppParts): Apps {
     turns.take(keyOf(owner, name), work)
   /** Keys of apps that are being deployed: their files are written before their records. */
   const deploying = new Set<string>()
-  const keepApps = () => parts.configs.keepApps([...Object.keys(store.value), ...deploying])
+  const keepApps = () => keepOnly(parts, [...Object.keys(store.value), ...deploying])
+  const again = (owner: Owner, name: string, deploy: typeof redeployApp) =>
+    inTurn(owner, name, () => deployAgain(parts, owner, name, deploy))
   return {
     deploy: (owner, plan, values = [], { pulls = [], deployment } = {}) => {
       const key = keyOf(owner, plan.name)
@@ -82,7 +99,7 @@ export function createApps(parts: AppParts): Apps {
             await deployApp(parts, owner, plan, values, progress)
           } finally {
             deploying.delete(key)
-            await dropConfigs(parts, key)
+            await dropUnused(parts, key)
           }
           return get(parts, owner, plan.name)
         }),
@@ -106,6 +123,8 @@ export function createApps(parts: AppParts): Apps {
         await parts.containers.stopTogether(owner, membersOf(store, owner, name).toReversed(), 'stopApp')
         return get(parts, owner, name)
       }),
+    redeploy: (owner, name) => again(owner, name, redeployApp),
+    rollBack: (owner, name) => again(owner, name, rollBackApp),
     remove: (owner, name) => inTurn(owner, name, () => remove(parts, owner, name)),
     async dropSecrets(left) {
       // A deployment with the same value has the same secret.
@@ -115,7 +134,7 @@ export function createApps(parts: AppParts): Apps {
     async dropConfigs() {
       for (const app of Object.values(store.value)) {
         const owner = ownerOf(app)
-        const drop = () => dropConfigs(parts, keyOf(owner, app.name))
+        const drop = () => dropUnused(parts, keyOf(owner, app.name))
         await inTurn(owner, app.name, drop).catch(() => undefined)
       }
       await keepApps()
@@ -129,6 +148,26 @@ export function createApps(parts: AppParts): Apps {
       await keepApps()
     },
   }
+}
+
+/** Removes the files and the releases of all other apps. */
+async function keepOnly({ configs, releases }: AppParts, keys: readonly string[]): Promise<void> {
+  await Promise.all([configs.keepApps(keys), releases.keepApps(keys)])
+}
+
+async function deployAgain(
+  parts: AppParts,
+  owner: Owner,
+  name: string,
+  deploy: typeof redeployApp,
+): Promise<AppRecord> {
+  const { key, app } = present(parts.store, owner, name)
+  try {
+    await deploy(parts, owner, app)
+  } finally {
+    await dropUnused(parts, key)
+  }
+  return get(parts, owner, name)
 }
 
 async function recordOf(
@@ -178,7 +217,8 @@ const membersOf = (store: Pick<AppStore, 'value'>, owner: Owner, name: string): 
 async function remove(parts: AppParts, owner: Owner, name: string): Promise<{ name: string }> {
   const { store, deployments, containers } = parts
   const { key, app } = present(store, owner, name)
-  const { secrets = [] } = app.current ?? {}
+  const { revision = 0, secrets = [] } = app.current ?? {}
+  const former = parts.releases.former(key, revision)
   const names = membersOf(store, owner, name).toReversed()
   const shared = dataOfApp(app)
   const [outcome] = await Promise.allSettled([containers.removeTogether(owner, names, 'removeApp', shared)])
@@ -186,7 +226,7 @@ async function remove(parts: AppParts, owner: Owner, name: string): Promise<{ na
   const isGone = names.every((each) => !Object.hasOwn(deployments.value.containers, keyOf(owner, each)))
   if (isGone) await settle(store, key, () => undefined)
   if (outcome.status === 'rejected') throw outcome.reason
-  await removeSecrets(parts, owner, secrets)
-  await dropConfigs(parts, key)
+  await removeSecrets(parts, owner, leftBy([{ secrets }, former], []))
+  await dropUnused(parts, key)
   return { name }
 }

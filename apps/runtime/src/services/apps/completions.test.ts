@@ -237,7 +237,7 @@ describe('a member that does not exit is stopped, and its app as before', () => 
 describe('a power cut', () => {
   /** Services start in the background. */
   const stateIn = (container: { readonly state: string } | null) =>
-    container && ['running', 'paused'].includes(container.state) ? 'wanted' : container?.state
+    container && ['running', 'starting'].includes(container.state) ? 'wanted' : container?.state
 
   it('before the app serves means that it did not run; after that, that it does not run again', async () => {
     const copies: string[] = []

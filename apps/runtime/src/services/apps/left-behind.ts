@@ -21,11 +21,18 @@ export async function removeSecrets(
 }
 
 export async function dropSecret(parts: AppParts, owner: Owner, name: string): Promise<void> {
-  if (!isOfRelease(parts.store.value, owner, name)) await removeSecrets(parts, owner, [name])
+  if (!isOfRelease(parts.store.value, parts.releases, owner, name)) await removeSecrets(parts, owner, [name])
 }
 
-/** Removes files that no container of an app uses. Never rejects. @param key of the app */
-export function dropConfigs({ store, deployments, configs }: AppParts, key: string): Promise<void> {
+/**
+ * Removes what neither the containers of an app nor its former release use: files, and earlier releases. Never rejects.
+ *
+ * @param key of the app
+ */
+export async function dropUnused(
+  { store, deployments, configs, releases }: AppParts,
+  key: string,
+): Promise<void> {
   const { containers } = deployments.value
   const app = store.value[key]
   const digests = (app?.current?.members ?? []).flatMap((member) => {
@@ -34,5 +41,8 @@ export function dropConfigs({ store, deployments, configs }: AppParts, key: stri
       ? usedConfigs(readSettings(container.env)['MCM.CONFIGS']).map(({ digest }) => digest)
       : []
   })
-  return configs.keepOnly(key, new Set(digests))
+  const revision = app?.current?.revision
+  await releases.keepOnly(key, revision)
+  const former = revision === undefined ? undefined : releases.former(key, revision)
+  await configs.keepOnly(key, new Set([...digests, ...(former?.configs ?? [])]))
 }

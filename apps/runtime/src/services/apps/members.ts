@@ -1,6 +1,7 @@
 /** The containers of an app, from its plan. What the runtime cannot do is refused by its path. */
 import { hash } from 'node:crypto'
 import { type AppPlan, type ContainerSpec, planPathText, RpcError, readAppPlan } from '@selvedge/protocol'
+import type { FormerImage } from '../containers/deploy.ts'
 import { ownArchitecture } from '../images/manifest.ts'
 import type { StoredMember } from './stored-apps.ts'
 
@@ -11,6 +12,12 @@ export interface Member {
   readonly retries: number | null
   /** Volumes that it shares with other members. */
   readonly appVolumes: readonly string[]
+}
+
+/** A member as a release has it. */
+export interface ReleaseMember extends Pick<Member, 'spec' | 'stored' | 'retries'> {
+  /** In place of the present image with the name in its spec. */
+  readonly former?: FormerImage
 }
 
 export const refused = (path: string, why: string, hint?: string): RpcError =>

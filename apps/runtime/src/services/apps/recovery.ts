@@ -4,6 +4,7 @@ import type { Deployments } from '../deployments/deployments.ts'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
 import type { OwnedName, Secrets } from '../secrets/secrets.ts'
 import { memberKey } from './member-names.ts'
+import type { ReleaseFiles } from './release-files.ts'
 import {
   type AppStore,
   committed,
@@ -23,6 +24,7 @@ export async function recoverApps(
   store: AppStore,
   { containers }: Deployments,
   secrets: Pick<Secrets, 'versioned'>,
+  releases: Pick<ReleaseFiles, 'former'>,
 ): Promise<OwnedName[]> {
   const before = store.value
   const settled = Object.entries(before).flatMap(([key, app]): [string, StoredApp][] => {
@@ -36,19 +38,15 @@ export async function recoverApps(
     settled.every(([key, app]) => before[key] === app || sameRelease(before[key], app))
   const apply = () => next
   if (!isSame) await store.update(apply).catch(() => store.updateLazily(apply))
-  const left = Object.entries(before).flatMap(([key, app]) => leftSecretsOf(app, next[key]))
+  const isUsed = ({ owner, name }: OwnedName) => isOfRelease(next, releases, owner, name)
+  const left = Object.values(before).flatMap(secretsOf)
   // Values are stored before the release that they are for.
-  const unused = secrets
-    .versioned(appSecretVersionDigits)
-    .filter(({ owner, name }) => !isOfRelease(next, owner, name))
-  return [...left, ...unused]
+  return [...left, ...secrets.versioned(appSecretVersionDigits)].filter((each) => !isUsed(each))
 }
 
 /** Not those of a release that never was: its owner may have set them. */
-const leftSecretsOf = (app: StoredApp, after: StoredApp | undefined): OwnedName[] =>
-  (app.current?.secrets ?? [])
-    .filter((name) => !after?.current?.secrets.includes(name))
-    .map((name) => ({ owner: ownerOf(app), name }))
+const secretsOf = (app: StoredApp): OwnedName[] =>
+  (app.current?.secrets ?? []).map((name) => ({ owner: ownerOf(app), name }))
 
 const sameRelease = (one: StoredApp | undefined, other: StoredApp): boolean =>
   one?.next === null && other.next === null && one.current?.revision === other.current?.revision
@@ -66,7 +64,15 @@ function isCommitted(app: StoredApp, containers: Deployments['containers']): boo
 /** The name of an app has no dot. */
 export const appOfSecret = (name: string): string => name.split('.', 1)[0]!
 
-export function isOfRelease(apps: StoredApps, owner: Owner, name: string): boolean {
+/** Whether a secret is of the present release of an app, or of the former one. */
+export function isOfRelease(
+  apps: StoredApps,
+  releases: Pick<ReleaseFiles, 'former'>,
+  owner: Owner,
+  name: string,
+): boolean {
   const key = keyOf(owner, appOfSecret(name))
-  return Object.hasOwn(apps, key) && (apps[key]!.current?.secrets ?? []).includes(name)
+  const current = Object.hasOwn(apps, key) ? apps[key]!.current : null
+  if (!current) return false
+  return [current, releases.former(key, current.revision)].some((each) => each?.secrets.includes(name))
 }

@@ -43,9 +43,14 @@ function appVolumesOf(
   return all.size === 0 ? {} : { appVolumes: [...all] }
 }
 
-/** Secrets of the former release that the next one does not have. */
-export const leftBy = (before: Release | null | undefined, next: Release): string[] =>
-  (before?.secrets ?? []).filter((name) => !next.secrets.includes(name))
+type WithSecrets = Pick<Release, 'secrets'> | null | undefined
+
+/** Secrets of releases that others do not have. */
+export function leftBy(releases: readonly WithSecrets[], others: readonly WithSecrets[]): string[] {
+  const namesOf = (all: readonly WithSecrets[]) => new Set(all.flatMap((each) => each?.secrets ?? []))
+  const stays = namesOf(others)
+  return [...namesOf(releases)].filter((name) => !stays.has(name))
+}
 
 /** Services with other networks than before, or with the first other member on one: their rules are set when they start. */
 export function rejoined(before: Release | null | undefined, next: Release): string[] {

@@ -3,7 +3,7 @@ import { RpcError, readSettings } from '@selvedge/protocol'
 import type { Owner } from '../deployments/ownership.ts'
 import type { Engine } from '../engines/engine.ts'
 import { haveCommon } from './member-names.ts'
-import { type Member, refused } from './members.ts'
+import { type ReleaseMember, refused } from './members.ts'
 import type { Release, StoredApps } from './stored-apps.ts'
 
 /** The engine that runs members. */
@@ -76,21 +76,22 @@ export function expectSameVolumes(
 /**
  * Members with a common network find each other by name: each needs a network of its own, with rules.
  *
- * @param kindOf the engine of an image; undefined for one that is not there
+ * @param kindOf the engine of a member; undefined if its image is not there
  * @throws RpcError `invalid_params` for a member that cannot be on a network; `engine_unavailable` with what the device lacks
  */
 export async function expectNetworks(
   { members: stored }: Release,
-  members: readonly Member[],
-  kindOf: (image: string) => 'function' | 'oci' | undefined,
+  members: readonly ReleaseMember[],
+  kindOf: (member: ReleaseMember) => 'function' | 'oci' | undefined,
   engine: JoiningEngine,
 ): Promise<void> {
   const joined = stored.filter((one) => stored.some((other) => other !== one && haveCommon(one, other)))
   if (joined.length === 0) return
-  for (const [at, { spec, stored: member }] of members.entries()) {
+  for (const [at, each] of members.entries()) {
+    const { spec, stored: member } = each
     if (!joined.includes(member)) continue
     const path = `services[${at}]`
-    if (kindOf(spec.image) === 'function')
+    if (kindOf(each) === 'function')
       throw refused(
         `${path}.networks`,
         `${member.service} is a function, which is on no network`,

@@ -25,7 +25,7 @@ const completion = z.strictObject({
   at: z.number(),
 })
 
-const release = z.strictObject({
+export const releaseSchema = z.strictObject({
   revision: z.number(),
   /** Unix milliseconds. */
   deployedAt: z.number(),
@@ -45,11 +45,11 @@ const storedApp = z.strictObject({
   name: z.string(),
   created: z.number(),
   /** null until the first deployment has succeeded. */
-  current: release.nullable(),
+  current: releaseSchema.nullable(),
   /** Written before a deployment begins. It has happened when the deployments have its revisions. */
   next: z
     .strictObject({
-      release,
+      release: releaseSchema,
       /** Of each container once it is deployed, by its name. */
       revisions: z.array(z.tuple([z.string(), z.number()])),
       /** Names of containers that it removes. */
@@ -62,7 +62,7 @@ const storedApp = z.strictObject({
 
 export type Completion = z.infer<typeof completion>
 export type StoredMember = z.infer<typeof storedMember>
-export type Release = z.infer<typeof release>
+export type Release = z.infer<typeof releaseSchema>
 export type StoredApp = z.infer<typeof storedApp>
 export type StoredApps = Readonly<Record<string, StoredApp>>
 export type AppStore = DocumentStore<StoredApps>

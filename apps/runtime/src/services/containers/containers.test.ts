@@ -126,6 +126,7 @@ function open(): Containers {
   return createContainers({
     onServing: () => undefined,
     hold: inUse.hold,
+    formerContent: () => undefined,
     describeDownload: (key) => (key === keyOf(own, 'i') ? download : ''),
     store,
     heldPaths,
@@ -401,4 +402,25 @@ describe('the paths of a project', () => {
       ['/d/pay/v1/login'],
     ])
   })
+})
+
+it('a container that starts by itself is starting after a restart, and one that waits for a request is paused', async () => {
+  await deploy()
+  await deploy(own, 'lazy', { 'MCM.IDLE_SEC': '60' })
+  await containers.close(false)
+  const gate = Promise.withResolvers<void>()
+  whileStarting = () => gate.promise
+  containers = open()
+  const states = () => containers.statuses(own).map(({ name, state }) => `${name} ${state}`)
+  expect(states()).toEqual(['web starting', 'lazy paused'])
+  await containers.resume()
+  expect(states()).toEqual(['web starting', 'lazy paused'])
+  const [lazy] = containers.routes().filter(({ id }) => id === 'c-lazy')
+  const acquired = lazy!.service.acquire()
+  expect(states()).toEqual(['web starting', 'lazy starting'])
+  gate.resolve()
+  await acquired
+  await expect.poll(states).toEqual(['web running', 'lazy running'])
+  await containers.stop(own, 'web')
+  expect(states()).toEqual(['web stopped', 'lazy running'])
 })

@@ -8,7 +8,7 @@ import type { HeldPathStore } from '../deployments/held-paths.ts'
 import { isKeyOf } from '../deployments/ownership.ts'
 import { createTurns } from '../turns.ts'
 import { type Changes, createChanges } from './changes.ts'
-import { createDeploy, createDeploySteps, type Deploy } from './deploy.ts'
+import { createDeploy, createDeploySteps, type Deploys } from './deploy.ts'
 import { createEntries, type Entries, type Entry, type EntryParts, noteIn } from './entries.ts'
 import { createHistory } from './history.ts'
 import { createOnceRuns } from './once-runs.ts'
@@ -21,7 +21,8 @@ import { createTogether, type Together } from './together/together.ts'
 import { createViews, type Views } from './views.ts'
 
 export interface Containers extends Changes, Views, Renewals, Together {
-  readonly deploy: Deploy
+  readonly deploy: Deploys['deploy']
+  readonly redeploy: Deploys['redeploy']
   /** Writes a line of the runtime to the log of a container. @param key of a container in the document; otherwise nothing is written */
   note(key: string, text: string): void
   /** Recovers what an earlier run left and starts what is wanted; requests wait until it resolves. Never rejects. */
@@ -158,10 +159,9 @@ export function createContainers(parts: ContainerParts): Containers {
   }
 
   const steps = createDeploySteps(changeParts)
-  const { deploy, renew } = createDeploy(changeParts, steps)
+  const { deploy, redeploy, renew } = createDeploy(changeParts, steps)
   return {
-    wipe,
-    deploy,
+    ...{ wipe, deploy, redeploy },
     note: (key, text) => {
       if (store.value.containers[key]) noteIn(entries.of(key), text)
     },

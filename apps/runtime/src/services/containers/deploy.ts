@@ -12,13 +12,13 @@ import {
   withHistory,
   withImageUsed,
 } from '../deployments/deployments.ts'
-import { idOf, keyOf, type Owner } from '../deployments/ownership.ts'
+import { askedKey, idOf, keyOf, type Owner } from '../deployments/ownership.ts'
 import { separator } from '../engines/last-output.ts'
 import type { ChangeParts } from './changes.ts'
 import type { Entry } from './entries.ts'
 import { lastWords, linesOfReason } from './history.ts'
 import type { Running } from './instances.ts'
-import { expectOfAccount } from './owned.ts'
+import { expectOfAccount, findOwned } from './owned.ts'
 import {
   expectFiles,
   expectFree,
@@ -39,6 +39,8 @@ export interface Deployment {
   readonly next: StoredContainer
   /** Of the image of `next`. */
   readonly content: Content
+  /** Whether it is a former version: its image may have been replaced or removed meanwhile. */
+  readonly isFormer?: boolean
   /** What the history shows. */
   readonly happened: { readonly event: string; readonly rule: string }
 }
@@ -48,6 +50,12 @@ export type Deploy = (owner: Owner, spec: ContainerSpec) => Promise<ContainerRec
 export interface Deploys {
   readonly deploy: Deploy
   /**
+   * Deploys a container of the owner again, with its settings and the present image with the name of its own.
+   *
+   * @throws what `deploy` throws; RpcError `not_found`
+   */
+  redeploy(owner: Owner, idOrName: string): Promise<ContainerRecord>
+  /**
    * Starts the next revision of a container with the same image and settings, in its turn; it replaces the present one when it is healthy.
    *
    * @param rule why, for the history
@@ -56,10 +64,18 @@ export interface Deploys {
   renew(key: string, entry: Entry, rule: string): Promise<void>
 }
 
+/** An image as it was when a container was deployed from it. */
+export interface FormerImage extends Pick<StoredContainer, 'image' | 'imageKey'> {
+  readonly content: Content
+}
+
 /** What every deployment consists of. */
 export interface DeploySteps {
-  /** @throws RpcError `not_found` for an image that is not there */
-  plan(owner: Owner, key: string, spec: ContainerSpec, rule: string): Deployment
+  /**
+   * @param former in place of the present image with the name
+   * @throws RpcError `not_found` for an image that is not there
+   */
+  plan(owner: Owner, key: string, spec: ContainerSpec, rule: string, former?: FormerImage): Deployment
   /**
    * Called again when the document is changed: other containers may have been deployed while this one started.
    *
@@ -74,13 +90,18 @@ export interface DeploySteps {
 export function createDeploySteps(parts: ChangeParts): DeploySteps {
   const { store, clock, entries, history } = parts
 
-  function plan(owner: Owner, key: string, { name, image, env }: ContainerSpec, rule: string): Deployment {
+  function plan(
+    ...[owner, key, { name, image, env }, rule, former]: Parameters<DeploySteps['plan']>
+  ): Deployment {
     const before = store.value.containers[key]
+    const found = former
+      ? { image: former.image, imageKey: former.imageKey, digest: former.content.config.digest }
+      : findImage(store.value, owner, image)
     const next: StoredContainer = {
       clientId: owner.client_id,
       accountId: owner.account_id,
       name,
-      ...findImage(store.value, owner, image),
+      ...found,
       dataKey: before?.dataKey ?? key,
       env,
       created: before?.created ?? clock.now(),
@@ -91,10 +112,11 @@ export function createDeploySteps(parts: ChangeParts): DeploySteps {
       restarts: 0,
     }
     const happened = { event: before ? 'redeployed' : 'deployed', rule }
-    return { key, owner, before, next, content: store.value.contents[next.digest]!, happened }
+    const content = former?.content ?? store.value.contents[next.digest]!
+    return { key, owner, before, next, content, happened, ...(former && { isFormer: true }) }
   }
 
-  function expectDeployable(value: Deployments, { key, next, content }: Deployment): void {
+  function expectDeployable(value: Deployments, { key, next, content, isFormer }: Deployment): void {
     expectOfAccount(next, parts.accountId())
     const settings = readSettings(next.env)
     expectScheduling(settings, content)
@@ -104,13 +126,12 @@ export function createDeploySteps(parts: ChangeParts): DeploySteps {
     expectUnreserved(next)
     expectFree(value, parts.paths.held(), key, next)
     parts.ports.expectFree(value, key, next, content.kind)
-    if (!Object.hasOwn(value.images, next.imageKey))
+    if (!isFormer && !Object.hasOwn(value.images, next.imageKey))
       throw new RpcError('conflict', `the image ${next.image} was removed meanwhile`)
   }
 
-  function serviceFor({ key, before, next }: Deployment): Service {
-    const kindOf = ({ digest }: StoredContainer) => store.value.contents[digest]?.kind
-    return before && kindOf(before) === kindOf(next)
+  function serviceFor({ key, before, next, content }: Deployment): Service {
+    return before && store.value.contents[before.digest]?.kind === content.kind
       ? entries.serviceOf(key, before)
       : entries.makeService(key, next)
   }
@@ -166,14 +187,24 @@ export function createDeploy(parts: ChangeParts, steps: DeploySteps): Deploys {
       withPorts(parts, deployment, () => run(deployment, entry)),
     )
 
+  function deploySpec(owner: Owner, key: string, entry: Entry, spec: ContainerSpec, by: string) {
+    expectNothingOfApp(spec)
+    const deployment = steps.plan(owner, key, spec, by)
+    expectDeployable(store.value, deployment)
+    return start(deployment, entry)
+  }
+
   return {
     deploy: (owner, spec) =>
       inTurn(keyOf(owner, spec.name), (entry, key) => {
         parts.expectSingle(key, 'deployApp changes it with the others')
-        expectNothingOfApp(spec)
-        const deployment = steps.plan(owner, key, spec, 'deployContainer')
-        expectDeployable(store.value, deployment)
-        return start(deployment, entry)
+        return deploySpec(owner, key, entry, spec, 'deployContainer')
+      }),
+    redeploy: (owner, idOrName) =>
+      inTurn(askedKey(owner, idOrName), (entry) => {
+        const [key, spec] = findOwned(store.value, owner, idOrName)
+        parts.expectSingle(key, 'redeployApp changes it with the others')
+        return deploySpec(owner, key, entry, spec, 'redeployContainer')
       }),
     async renew(key, entry, rule) {
       const before = store.value.containers[key]

@@ -17,7 +17,7 @@ import type { MemberNames } from '../apps/member-names.ts'
 import type { Completion } from '../apps/stored-apps.ts'
 import type { ContentInUse } from '../deployments/content-in-use.ts'
 import { sharedDataKey } from '../deployments/data-keys.ts'
-import type { DeploymentStore, Deployments, StoredContainer } from '../deployments/deployments.ts'
+import type { Content, DeploymentStore, Deployments, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
 import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
 import { logLines } from '../engines/log-lines.ts'
@@ -59,6 +59,8 @@ export interface EntryParts {
   readonly completionOf: (key: string, revision: number) => Completion | undefined
   /** The content of a file of its app. @throws RpcError `container_failed` if it is missing */
   readonly configOf: (key: string, digest: string) => Buffer
+  /** Content of the images of former releases of apps, by its digest. */
+  readonly formerContent: (digest: string) => Content | undefined
   /** Data that members of the apps of an account share. */
   readonly sharedDataOf: (accountId: string) => Deployments['leaving']
   /** Ports of the device that lead to containers. */
@@ -124,7 +126,7 @@ export function createEntries(
   const logs = createAllLogs(entries)
   const ticking = createTicking(entries)
 
-  const contentOf = ({ digest }: StoredContainer) => store.value.contents[digest]!
+  const contentOf = (container: StoredContainer) => contentIn(parts, container)
 
   function entryOf(key: string): Entry {
     let entry = entries.get(key)
@@ -189,7 +191,7 @@ export function createEntries(
     container.wanted === 'running' && container.failed === null && isOfAccount(container, parts.accountId())
 
   const stateOf = (key: string, container: StoredContainer): ContainerState =>
-    stateFrom(container, mayRun(container), entries.get(key)?.service, completedOf(parts, key, container))
+    stateFrom(container, mayRun(container) && serviceOf(key, container), completedOf(parts, key, container))
 
   return {
     of: entryOf,
@@ -223,6 +225,11 @@ export function createEntries(
     },
   }
 }
+
+const contentIn = (
+  { store, formerContent }: Pick<EntryParts, 'store' | 'formerContent'>,
+  { digest }: StoredContainer,
+): Content => store.value.contents[digest] ?? formerContent(digest)!
 
 /** An instance that continues under the next runtime is not stopped. */
 const stopAtEnd = async (service: Service, isReplaced: boolean): Promise<void> => {

@@ -6,17 +6,21 @@ import { idOf } from '../deployments/ownership.ts'
 import { basePathOf, shownEnv } from './paths.ts'
 import type { Service } from './service.ts'
 
-/** The state of a container, one of the table in `protocol/mcm/states.ts`. */
+/**
+ * The state of a container, one of the table in `protocol/mcm/states.ts`.
+ *
+ * @param service false if it may not run
+ */
 export function stateFrom(
   { failed }: StoredContainer,
-  mayRun: boolean,
-  service: Service | undefined,
+  service: Service | false,
   completion: Completion | undefined,
 ): ContainerState {
   if (failed !== null) return 'failed'
   if (completion) return 'completed'
-  if (!mayRun) return 'stopped'
-  return service?.running() ? 'running' : 'paused'
+  if (!service) return 'stopped'
+  if (service.running()) return 'running'
+  return service.startsItself() ? 'starting' : 'paused'
 }
 
 /** A container as its events show it: what costs nothing to find out. */

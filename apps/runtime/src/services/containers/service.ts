@@ -58,6 +58,8 @@ export interface Service {
   /** Called every second: pauses an idle instance, checks its health. */
   tick(): void
   running(): Running | undefined
+  /** While no instance runs: whether one starts without a request. Before `resume`, whether one will. */
+  startsItself(): boolean
   health(): ContainerRecord['health']
   isolation(): readonly string[]
   /** Seconds until the next start after an end by itself; 0 where it may start now. */
@@ -132,7 +134,7 @@ export function createService(first: Plan, parts: ServiceParts): Service {
       // The next instance may need the files of this one.
       if (running.plan.content.kind === 'oci') alone.waitFor(serving.drained())
     },
-    running: current,
+    ...{ running: current, startsItself: starts.startsItself },
     health: monitor.health,
     isolation: serving.isolation,
     waiting: starts.secondsToWait,

@@ -27,6 +27,8 @@ export interface Starts {
   start(): Promise<Running>
   /** Starts it now if it is wanted, does not run, and does not wait for a request; after a start that is under way. Never rejects. */
   retry(): Promise<void>
+  /** Whether an instance starts now, or without a request. */
+  startsItself(): boolean
   /** Resolves when no start is under way. Never rejects. */
   settled(): Promise<void>
   /** Makes an instance the one that serves. Never rejects. */
@@ -128,6 +130,7 @@ export function createStarts(
     async settled() {
       await start.present()?.catch(() => undefined)
     },
+    startsItself: () => start.present() !== undefined || idleSecondsOf(plan) === 0,
     serve,
     secondsToWait: restarts.secondsToWait,
     lastEnd: restarts.lastEnd,

@@ -13,7 +13,7 @@ const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 const blobReference = z.strictObject({ digest, size: z.number() })
 
 /** The content of an image, independent of its names. Stored while an image or a container needs it. */
-const content = z.strictObject({
+export const contentSchema = z.strictObject({
   kind: z.enum(['function', 'oci']),
   config: blobReference,
   /** Bottom first; `diffId` is the digest of the layer unpacked. */
@@ -67,7 +67,7 @@ const entry = z.strictObject({
 })
 
 const deployments = z.strictObject({
-  contents: z.record(z.string(), content),
+  contents: z.record(z.string(), contentSchema),
   images: z.record(z.string(), storedImage),
   containers: z.record(z.string(), storedContainer),
   /** Data keys of removed containers with data that is still to be removed: data is removed on request only, never as unknown. */
@@ -76,7 +76,7 @@ const deployments = z.strictObject({
   history: z.record(z.string(), z.array(entry)),
 })
 
-export type Content = z.infer<typeof content>
+export type Content = z.infer<typeof contentSchema>
 export type StoredImage = z.infer<typeof storedImage>
 export type StoredContainer = z.infer<typeof storedContainer>
 export type HistoryItem = z.infer<typeof entry>

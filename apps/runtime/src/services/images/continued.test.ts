@@ -88,6 +88,7 @@ async function start(options: Partial<ImageParts> = {}) {
     blobs: await openBlobs(join(folder.path, 'images')),
     clock: systemClock,
     reserve: 0,
+    former: { all: () => [], drop: async () => undefined },
     maxSize: 1e8,
     registries: {
       authFile: '',

@@ -1,6 +1,6 @@
 /** What clients deploy is in one document: its images have limits. */
 import { readdirSync, symlinkSync } from 'node:fs'
-import { truncate, writeFile } from 'node:fs/promises'
+import { statfs, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
 import { systemClock } from '@selvedge/service-kit/clock'
@@ -48,6 +48,7 @@ const partsOf = (blobs: Blobs) => ({
   accountId: () => accountId,
   onRemoved: () => undefined,
   onPull: () => undefined,
+  former: { all: () => [], drop: async () => undefined },
 })
 afterEach(async () => {
   await store.close()
@@ -374,6 +375,36 @@ describe('content that work under way uses', () => {
     await images.hold([held], () => expect(late()).rejects.toMatchObject({ reason: 'limit_exceeded' }))
     expect((await late()).name).toBe('late')
   })
+})
+
+it('content of a former release stays, also across a start, until others need the room', async () => {
+  const files = () => readdirSync(join(folder.path, 'images', 'sha256'))
+  await deploy(functionImage('export default 1', 'web'))
+  const content = store.value.contents[images.list(owner)[0]!.digest]!
+  let releases = [{ key: keyOf(owner, 'shop'), deployedAt: 0, contents: [content] }]
+  const drop = async () => {
+    releases = []
+  }
+  const open = async (reserve: number) =>
+    openImages({
+      ...partsOf(await openBlobs(join(folder.path, 'images'))),
+      former: { all: () => releases, drop },
+      reserve,
+    })
+  images = await open(0)
+  await images.remove(owner, 'web')
+  images = await open(0)
+  await images.sweep()
+  expect(files()).toContain(content.entry!.digest.slice('sha256:'.length))
+  // More than the disk has: the release is less than that, so it stays.
+  images = await open(Number.MAX_SAFE_INTEGER)
+  await expect(deploy(named('late'))).rejects.toMatchObject({ reason: 'storage_full' })
+  expect(releases).toHaveLength(1)
+  const { bavail, bsize } = await statfs(folder.path)
+  releases = [{ ...releases[0]!, contents: [{ ...content, config: { ...content.config, size: 1e15 } }] }]
+  images = await open(bavail * bsize * 2)
+  await expect(deploy(named('late'))).rejects.toMatchObject({ reason: 'storage_full' })
+  expect([releases, files()]).toEqual([[], []])
 })
 
 it('a project at its limit leaves room for others, and their images of the last day make no room for it', async () => {

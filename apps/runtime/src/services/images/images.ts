@@ -12,10 +12,11 @@ import { createDeployer } from './deployer.ts'
 import { createDiskGuard, type DiskGuard } from './disk.ts'
 import { createDownloads, type Downloads } from './downloads.ts'
 import { evictableFor } from './evictable.ts'
+import { contentsOf } from './former-contents.ts'
 import type { Naming } from './image-name.ts'
 import { recordOf } from './image-record.ts'
 import { shares } from './limits.ts'
-import { openPartials } from './partials.ts'
+import { openPartials, type Partials } from './partials.ts'
 import { createPulls, type Pulls } from './pulls.ts'
 import type { Allowance } from './registry/allowed.ts'
 import type { SourceOptions } from './registry/sources.ts'
@@ -111,20 +112,12 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   // The account may have left right before the last stop.
   await uploads.keepOnly(parts.accountId())
   // Where the document was damaged, what it knew may come back from a backup.
-  if (store.notices.length === 0) await blobs.keepOnly(blobsOf(store.value))
+  if (store.notices.length === 0) {
+    const former = contentsOf(parts.former.all())
+    await blobs.keepOnly(blobsOf({ contents: { ...former, ...store.value.contents } }))
+  }
 
-  /** What owners may lose for one of them: images that nothing uses, uploads, and parts of layers. */
-  const guardFor = (owner: Owner): DiskGuard =>
-    createDiskGuard(folder, parts.reserve, (protectedBytes) => {
-      const images = stored.unused().map((image) => ({
-        ...image,
-        remove: () => exclusively(() => stored.dropUnused(image)),
-      }))
-      const others = [...images, ...uploads.unused()]
-      const key = keyOf(owner, '')
-      const all = [...others, ...partials.unused([key, ...others.map((each) => each.owner)])]
-      return evictableFor(key, all, clock.now(), protectedBytes)
-    })
+  const guardFor = createGuards(parts, { stored, uploads, partials, exclusively })
 
   /** Changes of one owner run one after the other, so that those of another owner wait for one of them only. */
   const inTurn = <T>(owner: Owner, work: () => Promise<T>): Promise<T> => turns.take(keyOf(owner, ''), work)
@@ -242,3 +235,29 @@ async function removeImage(
   await stored.drop(key)
   return { id: idOf(image) }
 }
+
+interface Stored {
+  readonly stored: StoredImages
+  readonly uploads: Pick<Uploads, 'unused'>
+  readonly partials: Pick<Partials, 'unused'>
+  readonly exclusively: (work: () => Promise<void>) => Promise<void>
+}
+
+/** What owners may lose for one of them: images that nothing uses, former releases, uploads, and parts of layers. */
+const createGuards =
+  ({ folder, reserve, clock }: ImageParts, { stored, uploads, partials, exclusively }: Stored) =>
+  (owner: Owner): DiskGuard =>
+    createDiskGuard(folder, reserve, (protectedBytes) => {
+      const images = stored.unused().map((image) => ({
+        ...image,
+        remove: () => exclusively(() => stored.dropUnused(image)),
+      }))
+      const releases = stored.unusedReleases().map((each) => ({
+        ...each,
+        remove: () => exclusively(() => stored.dropRelease(each.release)),
+      }))
+      const others = [...images, ...releases, ...uploads.unused()]
+      const key = keyOf(owner, '')
+      const all = [...others, ...partials.unused([key, ...others.map((each) => each.owner)])]
+      return evictableFor(key, all, clock.now(), protectedBytes)
+    })

@@ -15,6 +15,7 @@ import {
 import { isOwnedBy, keyOf, type Owner } from '../deployments/ownership.ts'
 import type { Blobs } from './blobs.ts'
 import { evictableFor, type Unused } from './evictable.ts'
+import { contentsOf, type FormerContents, unusedReleases } from './former-contents.ts'
 import { maxImages } from './limits.ts'
 
 /** Each method that changes the document is called by one caller at a time. */
@@ -32,6 +33,10 @@ export interface StoredImages {
   unused(): UnusedImage[]
   /** Removes an image if it is still unused. */
   dropUnused(image: UnusedImage): Promise<void>
+  /** Former releases with content that nothing else needs. */
+  unusedReleases(): ReturnType<typeof unusedReleases>
+  /** Removes a former release, and its content if that is still unused. */
+  dropRelease: FormerContents['drop']
   /** Does work with content, which stays on the disk until the work is complete: its image may be replaced or removed meanwhile. */
   hold: ContentInUse['hold']
 }
@@ -50,6 +55,8 @@ export interface StoredImagesParts {
   /** Called with content that is not needed any more, so that the engines drop their copies. */
   readonly onRemoved: (digest: string, kind: Content['kind']) => void
   readonly clock: Clock
+  /** Content that services may go back to. */
+  readonly former: FormerContents
 }
 
 /** @param exclusively does work when no other change of the images is under way */
@@ -57,8 +64,8 @@ export function createStoredImages(
   parts: StoredImagesParts,
   exclusively: (work: () => Promise<void>) => Promise<void>,
 ): StoredImages {
-  const { store, blobs, clock } = parts
-  let known = store.value.contents
+  const { store, blobs, clock, former } = parts
+  let known = { ...contentsOf(former.all()), ...store.value.contents }
   const inUse = createContentInUse((released) => {
     const isLeft = released.some(({ config }) => !store.value.contents[config.digest])
     if (isLeft) inBackground('images.sweep', exclusively(sweep))
@@ -66,7 +73,7 @@ export function createStoredImages(
   const unused = () => unusedIn(store.value, inUse.all())
 
   async function sweep(): Promise<void> {
-    const needed = { ...inUse.all(), ...store.value.contents }
+    const needed = { ...contentsOf(former.all()), ...inUse.all(), ...store.value.contents }
     for (const [digest, { kind }] of Object.entries(known)) if (!needed[digest]) parts.onRemoved(digest, kind)
     known = needed
     await blobs.keepOnly(blobsOf({ contents: needed }))
@@ -117,7 +124,14 @@ export function createStoredImages(
     }
   }
 
-  return { keep, drop, sweep, makeRoomFor, unused, dropUnused, hold: inUse.hold }
+  return {
+    ...{ keep, drop, sweep, makeRoomFor, unused, dropUnused, hold: inUse.hold },
+    unusedReleases: () => unusedReleases(former.all(), { ...inUse.all(), ...store.value.contents }),
+    async dropRelease(release) {
+      await former.drop(release)
+      await sweep()
+    },
+  }
 }
 
 /** Images that neither a container nor work under way uses. @param inUse content of work under way, by digest */

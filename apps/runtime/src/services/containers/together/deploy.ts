@@ -19,7 +19,9 @@ export async function deployAll(
 ): Promise<void> {
   const { store, steps } = context
   const planned = group.specs.map((spec) =>
-    naming({ next: spec }, () => steps.plan(owner, keyOf(owner, spec.name), spec, group.rule)),
+    naming({ next: spec }, () =>
+      steps.plan(owner, keyOf(owner, spec.name), spec, group.rule, group.formerImages?.get(spec.name)),
+    ),
   )
   const isNew = (each: Deployment) => mustStart(context, group, each)
   const change: Change = {
@@ -33,7 +35,7 @@ export async function deployAll(
   }
   expectAll(context, store.value, change)
   const revisionOf = (each: Deployment) => (isNew(each) ? each.next.revision : each.before!.revision)
-  await group.intend(new Map(planned.map((each) => [each.next.name, revisionOf(each)])))
+  await group.intend(new Map(planned.map((each) => [each.next.name, revisionOf(each)])), planned)
   for (const each of planned) if (!isNew(each)) group.onMember(each.next.name, 'unchanged')
   const data = dataOf(context, change.removed)
   const contents = change.deployments.flatMap((each) => contentsOf(store.value, each))
