@@ -62,6 +62,10 @@ import { imageList } from './image/list.ts'
 import { imagePack } from './image/pack.ts'
 import { imageRemove } from './image/remove.ts'
 import { init } from './init.ts'
+import { redeploy } from './lifecycle/redeploy.ts'
+import { restart } from './lifecycle/restart.ts'
+import { start } from './lifecycle/start.ts'
+import { stop } from './lifecycle/stop.ts'
 import { locationShare, locationShow } from './location/share.ts'
 import { locationTrack } from './location/track.ts'
 import { login } from './login.ts'
@@ -119,6 +123,10 @@ export const commands: readonly CommandDeclaration[] = [
   deploy,
   alias('ps', containerList),
   alias('logs', containerLogs),
+  start,
+  stop,
+  restart,
+  redeploy,
   curl,
   open,
   share,

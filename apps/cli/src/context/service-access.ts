@@ -41,10 +41,10 @@ export async function ofClient<T>(edgeAccessToken: string, call: Promise<T>): Pr
 
 const usualHint = '"selvedge ps" and "selvedge image list" show what there is.'
 
-/** A container that is not in the list. */
-export const noContainer = (id: string, edgeAccessToken: string): UsageError =>
+/** A container that is not in the list. @param what is looked for */
+export const noContainer = (id: string, edgeAccessToken: string, what = 'container'): UsageError =>
   new UsageError(
-    `there is no container ${JSON.stringify(id.slice(0, 400))}`,
+    `there is no ${what} ${JSON.stringify(id.slice(0, 400))}`,
     `"selvedge ps" shows what there is. ${aboutClient(edgeAccessToken)}`,
     exitCodes.failed,
   )

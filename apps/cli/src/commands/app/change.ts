@@ -1,14 +1,13 @@
 import { type CommandDeclaration, command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
-import type { Context } from '../../context/context.ts'
 import { ofClient } from '../../context/service-access.ts'
 import { formatHuman } from '../../output/human.ts'
 import { spinning } from '../../output/spinner.ts'
+import { type AppMethods, changeApp } from '../lifecycle/change.ts'
+import { memberState } from './member-state.ts'
 
-type Change = 'startApp' | 'stopApp'
-
-/** The commands that start and stop all containers of an app. */
-const change = (verb: string, summary: string, doing: string, methods: readonly Change[]) =>
+/** The commands that change all containers of an app. */
+const change = (verb: string, summary: string, doing: string, methods: AppMethods) =>
   command({
     path: ['app', verb],
     summary,
@@ -19,24 +18,12 @@ const change = (verb: string, summary: string, doing: string, methods: readonly 
       const changed = ofClient(edgeAccessToken, changeApp(context, methods, { edgeAccessToken, name }))
       return spinning(context.terminal, `${doing} ${name}`, changed)
     },
-    human: ({ name, members }) =>
+    human: ({ name, revision, members }) =>
       formatHuman({
-        name,
-        members: members.map(({ service, container }) => `${service}: ${container?.state ?? 'missing'}`),
+        ...{ name, revision },
+        members: members.map(({ service, container }) => `${service}: ${memberState(container)}`),
       }),
   })
-
-/** @returns the app after the last change */
-async function changeApp(
-  { runtime }: Context,
-  methods: readonly Change[],
-  call: { readonly edgeAccessToken: string; readonly name: string },
-) {
-  const [first, ...others] = methods
-  let app = await runtime[first!](call)
-  for (const each of others) app = await runtime[each](call)
-  return app
-}
 
 export const appChanges: readonly CommandDeclaration[] = [
   change('start', 'Start all containers of an app, in the order of their dependencies.', 'starting', [
@@ -49,4 +36,16 @@ export const appChanges: readonly CommandDeclaration[] = [
     'stopApp',
     'startApp',
   ]),
+  change(
+    'redeploy',
+    'Start all containers of an app again, with their settings and the present images on the device.',
+    'redeploying',
+    ['redeployApp'],
+  ),
+  change(
+    'rollback',
+    'Deploy the version of an app before the present one again. A second rollback returns to the present one.',
+    'rolling back',
+    ['rollbackApp'],
+  ),
 ]
