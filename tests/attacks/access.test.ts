@@ -173,6 +173,7 @@ const twins: Readonly<Record<string, string>> = {
   'DELETE /mcm/v1/containers/{id}': 'removeContainer',
   'POST /mcm/v1/containers/{id}/start': 'startContainer',
   'POST /mcm/v1/containers/{id}/stop': 'stopContainer',
+  'POST /mcm/v1/containers/{id}/redeploy': 'redeployContainer',
   'GET /mcm/v1/containers/{id}/logs': 'getContainerLogs',
   'GET /mcm/v1/containers/{id}/history': 'getContainerHistory',
   'GET /mcm/v1/apps': 'getApps',
@@ -180,6 +181,8 @@ const twins: Readonly<Record<string, string>> = {
   'GET /mcm/v1/apps/{id}': 'getApps',
   'POST /mcm/v1/apps/{id}/start': 'startApp',
   'POST /mcm/v1/apps/{id}/stop': 'stopApp',
+  'POST /mcm/v1/apps/{id}/redeploy': 'redeployApp',
+  'POST /mcm/v1/apps/{id}/rollback': 'rollbackApp',
   'DELETE /mcm/v1/apps/{id}': 'removeApp',
 }
 

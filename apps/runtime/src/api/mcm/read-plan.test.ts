@@ -1,16 +1,31 @@
 import { Readable } from 'node:stream'
 import { expect, it } from 'vitest'
 import { plan, service } from '../../../../../tests/harness/app-device.ts'
-import { readPlan } from './read-plan.ts'
+import { readDeployment } from './read-plan.ts'
 
 const read = (body: unknown) => {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return readPlan(Object.assign(Readable.from([Buffer.from(text)]), { headers: {} }) as never)
+  return readDeployment(Object.assign(Readable.from([Buffer.from(text)]), { headers: {} }) as never)
 }
 const valid = plan('shop', [service('web')])
 
 it('a plan is read as it was sent', async () => {
-  expect(await read(valid)).toEqual(valid)
+  expect(await read(valid)).toEqual({ plan: valid })
+  const more = { secrets: [{ name: 'key', value: 'eA==' }], deployment: 'at-random' }
+  expect(await read({ plan: valid, ...more })).toEqual({ plan: valid, ...more })
+})
+
+it.each<[object, string]>([
+  [{ plan: { ...valid, name: '' } }, 'plan.name: '],
+  [{ plan: valid, other: 1 }, 'the plan: '],
+  [{ plan: valid, secrets: [{ name: 'x' }] }, 'secrets.0.value: '],
+  [{ plan: valid, pulls: [{ source: '/etc/passwd', name: 'x' }] }, 'pulls.0.source: '],
+  [{ plan: valid, deployment: 'x' }, 'deployment: '],
+])('refuses %j by its path', async (body, expected) => {
+  await expect(read(body)).rejects.toMatchObject({
+    reason: 'invalid_params',
+    message: expect.stringContaining(expected),
+  })
 })
 
 it.each<[string, unknown, string]>([

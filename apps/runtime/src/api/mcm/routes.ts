@@ -8,7 +8,7 @@ import type { Images } from '../../services/images/images.ts'
 import { oneOf, time } from '../rest/query.ts'
 import { type Routes, withQuery } from '../rest/rest.ts'
 import { followLog } from './follow-log.ts'
-import { readPlan } from './read-plan.ts'
+import { readDeployment } from './read-plan.ts'
 import { readSpec } from './read-spec.ts'
 import { fileNameOf, receiveImage, uploadOf } from './receive-image.ts'
 import { beginUpload, isTus, resumableRoutes } from './resumable.ts'
@@ -100,6 +100,10 @@ export function mcmRoutes({ images, containers, apps, clock }: McmParts): Routes
       as: methods.stopContainer,
       handle: ({ owner, id }) => containers.stop(owner, id),
     },
+    [`POST ${containersPath}/{id}/redeploy`]: {
+      as: methods.redeployContainer,
+      handle: ({ owner, id }) => containers.redeploy(owner, id),
+    },
     [`GET ${containersPath}/{id}/logs`]: {
       as: methods.getContainerLogs,
       ...withQuery(logsQuery, async ({ owner, id, query, request, response, endWithCaller }) => {
@@ -133,11 +137,22 @@ function appRoutes(apps: McmParts['apps']): Routes['table'] {
     },
     [`POST ${path}`]: {
       as: methods.deployApp,
-      handle: async ({ owner, request }) => apps.deploy(owner, await readPlan(request)),
+      handle: async ({ owner, request }) => {
+        const { plan, secrets, ...options } = await readDeployment(request)
+        return apps.deploy(owner, plan, secrets, options)
+      },
     },
     [`GET ${path}/{id}`]: { as: methods.getApps, handle: ({ owner, id }) => apps.get(owner, id) },
     [`POST ${path}/{id}/start`]: { as: methods.startApp, handle: ({ owner, id }) => apps.start(owner, id) },
     [`POST ${path}/{id}/stop`]: { as: methods.stopApp, handle: ({ owner, id }) => apps.stop(owner, id) },
+    [`POST ${path}/{id}/redeploy`]: {
+      as: methods.redeployApp,
+      handle: ({ owner, id }) => apps.redeploy(owner, id),
+    },
+    [`POST ${path}/{id}/rollback`]: {
+      as: methods.rollbackApp,
+      handle: ({ owner, id }) => apps.rollBack(owner, id),
+    },
     [`DELETE ${path}/{id}`]: { as: methods.removeApp, handle: ({ owner, id }) => apps.remove(owner, id) },
   }
 }
