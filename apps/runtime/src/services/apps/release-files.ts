@@ -35,7 +35,7 @@ const releaseFile = z
 export type ReleaseFile = z.infer<typeof releaseFile>
 
 /** A release that an app can go back to. */
-export interface FormerRelease {
+interface FormerRelease {
   readonly revision: number
   /** Digests of its files. */
   readonly configs: readonly string[]

@@ -45,7 +45,7 @@ export interface Deployment {
   readonly happened: { readonly event: string; readonly rule: string }
 }
 
-export type Deploy = (owner: Owner, spec: ContainerSpec) => Promise<ContainerRecord>
+type Deploy = (owner: Owner, spec: ContainerSpec) => Promise<ContainerRecord>
 
 export interface Deploys {
   readonly deploy: Deploy
