@@ -170,7 +170,7 @@ export const runtimeOptions = {
   'services.publish': option.rules(
     (text) => readPortRule(text) !== undefined,
     expectedRules.publish,
-    'Ports of MCM.PORTS that OCI containers may open to the network, and privileged ports that they may open at all, each with the service, project or image, such as "1883/tcp service=my-project-broker". Empty: services open ports from 1024 on, to programs of the device.',
+    'Ports of MCM.PORTS that OCI containers may open to the network, and privileged ports that they may open at all, each with the service, project or image, such as "1883/tcp service=my-project-broker". With an address, "127.0.0.1:80/tcp service=my-project-web", a privileged port is open to programs of the device alone. Empty: services open ports from 1024 on, to programs of the device.',
   ),
   'services.outbound': option.rules(
     (text) => readAddressRule(text) !== undefined,

@@ -25,6 +25,7 @@ export {
   type Conditions,
   expectedRules,
   type GrantRule,
+  loopbackPort,
   readAddressRule,
   readDeviceRule,
   readMountRule,

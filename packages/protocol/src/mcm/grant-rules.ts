@@ -38,6 +38,9 @@ function readConditions(words: readonly string[]): Conditions | undefined {
   return naming.some((each) => to[each] !== undefined) ? to : undefined
 }
 
+/** Before the port of a rule: it is open to programs of the device alone. */
+export const loopbackPort = '127.0.0.1:'
+
 const wordsOf = (text: string): string[] => text.split(' ').filter((each) => each !== '')
 
 function readRule(text: string, isValid: (what: string) => boolean): GrantRule | undefined {
@@ -64,9 +67,11 @@ export function readNetworkRule(text: string): GrantRule | undefined {
 
 /** @returns undefined for a text that is no rule */
 export function readPortRule(text: string): GrantRule | undefined {
-  const mapping = readPortMapping(wordsOf(text)[0]?.replace(':', ' ') ?? '')
+  const [what = ''] = wordsOf(text)
+  const address = what.startsWith(loopbackPort) ? loopbackPort : ''
+  const mapping = readPortMapping(what.slice(address.length).replace(':', ' '))
   const rule = mapping && readRule(text, () => true)
-  return rule && { ...rule, what: portName(mapping) }
+  return rule && { ...rule, what: address + portName(mapping) }
 }
 
 /** @returns undefined for a text that is no rule */
@@ -79,6 +84,6 @@ export const expectedRules = {
   devices: `rules such as "/dev/ttyUSB0 service=my-project-gpsd": a device node, "gpu" or a name of CDI such as vendor.com/class=name, then ${whom}`,
   mounts: `rules such as "/srv/media:ro service=my-project-player": a path without links, then ${whom}`,
   hostNetwork: `rules such as "service=my-project-avahi": ${whom}`,
-  publish: `rules such as "1883/tcp service=my-project-broker": a port, then ${whom}`,
+  publish: `rules such as "1883/tcp service=my-project-broker": a port, or 127.0.0.1:53/udp for the loopback alone, then ${whom}`,
   outbound: `rules such as "10.1.2.0/24:502 service=my-project-plc": an IPv4 address or network, with or without a port, then ${whom}`,
 } as const

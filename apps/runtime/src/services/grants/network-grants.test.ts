@@ -31,6 +31,26 @@ describe('a port that the configuration grants', () => {
   })
 })
 
+it('a port with the address of the loopback is open to the device, and not to the network', () => {
+  const granted = readGrantedPorts(['127.0.0.1:53/udp service=app-broker', '80/tcp project=app'])
+  const reach = (port: string, asking = broker) => [
+    granted.opens(asking, port),
+    granted.includes(asking, port),
+  ]
+  expect(reach('53/udp')).toEqual([true, false])
+  expect(reach('80/tcp')).toEqual([true, true])
+  expect(reach('53/tcp')).toEqual([false, false])
+  expect(reach('53/udp', { ...broker, name: 'other' })).toEqual([false, false])
+  for (const text of [
+    '127.0.0.2:53/udp',
+    '0.0.0.0:53/udp',
+    '127.0.0.1:127.0.0.1:53/udp',
+    '127.0.0.1:',
+    '127.0.0.1:53:53/udp',
+  ])
+    expect(readGrantedPorts([`${text} project=app`]).opens(broker, '53/udp')).toBe(false)
+})
+
 it('an address is granted to the services that fit all conditions of its rule', () => {
   const texts = [
     '10.1.2.0/24:502 project=app',

@@ -21,7 +21,11 @@ const container = (name: string, ports: string, more: Partial<StoredContainer> =
   ...more,
 })
 const rules = {
-  granted: readGrantedPorts(['53/udp service=app-dns', '1883/tcp project=app']),
+  granted: readGrantedPorts([
+    '53/udp service=app-dns',
+    '127.0.0.1:80/tcp service=app-web',
+    '1883/tcp project=app',
+  ]),
   reserved: () => new Set(['8083/tcp']),
 }
 const claim = (
@@ -75,6 +79,15 @@ describe('a port of the device', () => {
     expect(() => claim(container('a', '1024/tcp'))).not.toThrow()
     expect(() => claim(container('dns', '53/udp'))).not.toThrow()
     expect(() => claim(container('other', '53/udp'))).toThrow('privileged')
+    expect(() => claim(container('other', '80/tcp'))).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('["127.0.0.1:80/tcp service=app-other"]') }),
+    )
+  })
+
+  it('is open to the device alone if the device lists it with the address of the loopback', () => {
+    const web = container('web', '80/tcp')
+    expect(() => claim(web)).not.toThrow()
+    expect(reachOfPort(rules, web, { port: 80, protocol: 'tcp', target: 80 })).toBe('loopback')
   })
 
   it('is of OCI containers only', () => {

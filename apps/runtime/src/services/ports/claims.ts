@@ -31,7 +31,10 @@ export interface PortKeeper {
   records(container: StoredContainer): PortRecord[] | undefined
 }
 
-/** Ports below this one are of the system: only those that the configuration lists may be opened. */
+/**
+ * Ports below this one are of the system: programs of the device trust what answers there, such as DNS. So only those that the
+ * configuration lists may be opened.
+ */
 const firstFree = 1024
 
 export interface PortRules {
@@ -76,12 +79,12 @@ export function expectPortsFree(
       throw new RpcError('invalid_params', `the port ${name} belongs to the runtime`, {
         hint: anotherPort(mapping),
       })
-    if (mapping.port < firstFree && !rules.granted.includes(container, name))
+    if (mapping.port < firstFree && !rules.granted.opens(container, name))
       throw new RpcError(
         'invalid_params',
         `the port ${name} is privileged, and this device does not grant it`,
         {
-          hint: `${anotherPort(mapping)} Or the operator of the device grants it in its configuration: services.publish: ["${name} service=${idOf(container)}"]`,
+          hint: `${anotherPort(mapping)} Or the operator of the device grants it in its configuration: services.publish: ["127.0.0.1:${name} service=${idOf(container)}"]; without 127.0.0.1, also to the network.`,
         },
       )
     if (taken.has(name)) throw takenByOther(mapping)
