@@ -275,7 +275,13 @@ export const groups: readonly Group[] = [
     sources: [`${services}/containers/{owned,paths}.ts`],
     tests: [`${services}/containers/owned.test.ts`],
   },
-  beside('gateway-identity', services, 'gateway/service-identity', 'images/image-name'),
+  beside(
+    'gateway-identity',
+    services,
+    'gateway/own-redirect',
+    'gateway/service-identity',
+    'images/image-name',
+  ),
   beside(
     'images',
     `${services}/images`,

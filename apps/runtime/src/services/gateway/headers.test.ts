@@ -121,14 +121,30 @@ describe('the headers that the gateway adds to a request', () => {
     expect(added({ proto: 'https' }, 'Host', 'a"\\b')).toContain('for=127.0.0.1;host="ab";proto=https')
   })
 
+  it('name scheme, host and client as programs behind a proxy expect, and nothing that the caller sent', () => {
+    const forged = ['X-Forwarded-Host', 'evil', 'X-Forwarded-Proto', 'evil', 'X-Forwarded-For', 'evil']
+    const sent = passed('Host', 'device:8083', ...forged)
+    expect(sent).toMatchObject({
+      'x-forwarded-proto': 'http',
+      'x-forwarded-host': 'device:8083',
+      'x-forwarded-for': '127.0.0.1',
+    })
+    expect(Object.values(sent)).not.toContain('evil')
+    expect(added({ from: '' })).not.toContain('X-Forwarded-For')
+  })
+
   it('name no scope and no container if the caller has neither', () => {
     expect(added({})).toEqual([
       'Forwarded',
       'for=127.0.0.1;host="";proto=http',
       'X-Forwarded-Prefix',
       '/c/echo',
+      'X-Forwarded-Proto',
+      'http',
       'X-Request-Id',
       'id-1',
+      'X-Forwarded-For',
+      '127.0.0.1',
       'X-Selvedge-Account',
       'own',
       'X-Selvedge-Client',
@@ -229,6 +245,18 @@ describe('the headers of an answer', () => {
     expect(policy).toMatch(/^sandbox /)
     expect(policy).not.toContain('allow-same-origin')
   })
+})
+
+it('a redirect of a service to itself leads below its prefix, and stays one line', () => {
+  const place = { prefix: '/c/echo', clientId: 'c', host: 'h', port: undefined }
+  const raw = ['location', '/login', 'Content-Location', '/x']
+  expect(responseHeaders(raw, { ...passing, place })).toEqual([
+    'location',
+    '/c/echo/login',
+    'Content-Location',
+    '/x',
+  ])
+  expect(responseHeaders(raw, passing)).toEqual(raw)
 })
 
 it('headers are lines on the wire, in order', () => {

@@ -4,6 +4,7 @@ import { traceparentOf } from '@selvedge/service-kit/http'
 import { eventsHeader } from '../engines/function/control.ts'
 import type { Caller } from './admit.ts'
 import { isOriginWide } from './origin-wide.ts'
+import { type OwnPlace, ownRedirect } from './own-redirect.ts'
 import { userHeader } from './user-header.ts'
 
 const requestIdHeader = 'X-Request-Id'
@@ -91,9 +92,13 @@ export function requestHeaders(raw: readonly string[], facts: RequestFacts): str
     `for=${node};host="${host.replaceAll(/["\\]/g, '')}";proto=${proto}`,
     'X-Forwarded-Prefix',
     prefix,
+    'X-Forwarded-Proto',
+    proto,
     requestIdHeader,
     requestId,
   )
+  if (host !== '') headers.push('X-Forwarded-Host', host)
+  if (from !== '') headers.push('X-Forwarded-For', from)
   if (isOfEvents) headers.push(eventsHeader, 'true')
   if (caller) {
     headers.push(callerHeaders.account, caller.account, callerHeaders.client, caller.client)
@@ -128,10 +133,15 @@ export interface AnswerFacts {
   readonly sandboxed: boolean
   /** The ID of the request, in place of any that the service sends; undefined: the answer keeps its own. */
   readonly requestId: string | undefined
+  /** Where the service is, for its redirects; undefined: they stay as they are. */
+  readonly place?: OwnPlace | undefined
 }
 
 /** The headers for the client. A service neither sets nor clears a session cookie of the console. */
-export function responseHeaders(raw: readonly string[], { sandboxed, requestId }: AnswerFacts): string[] {
+export function responseHeaders(
+  raw: readonly string[],
+  { sandboxed, requestId, place }: AnswerFacts,
+): string[] {
   const headers: string[] = []
   const connection = namedByConnection(raw)
   for (let at = 0; at < raw.length; at += 2) {
@@ -139,7 +149,8 @@ export function responseHeaders(raw: readonly string[], { sandboxed, requestId }
     if (dropped.has(lower) || connection.has(lower) || isOriginWide(lower, raw[at + 1]!)) continue
     if (lower === 'set-cookie' && isConsoleCookie(raw[at + 1]!)) continue
     if (lower === ownRequestId && requestId !== undefined) continue
-    headers.push(raw[at]!, raw[at + 1]!)
+    const value = raw[at + 1]!
+    headers.push(raw[at]!, place && lower === 'location' ? ownRedirect(value, place) : value)
   }
   if (requestId !== undefined) headers.push(requestIdHeader, requestId)
   if (sandboxed) headers.push('Content-Security-Policy', pagePolicy)

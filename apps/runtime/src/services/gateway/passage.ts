@@ -9,6 +9,7 @@ import { speaksHttp2 } from '../engines/speaks-http2.ts'
 import { acceptsTrailers } from './accepts-trailers.ts'
 import type { Admit, Admitted } from './admit.ts'
 import { requestHeaders } from './headers.ts'
+import type { OwnPlace } from './own-redirect.ts'
 import { provenRequest } from './proven-request.ts'
 import type { Target } from './target.ts'
 
@@ -19,6 +20,8 @@ export interface Passage {
   /** Names and values in turn. */
   readonly headers: readonly string[]
   readonly sandboxed: boolean
+  /** Where the service is, for its redirects. */
+  readonly place?: OwnPlace | undefined
   /** Whether the service gets HTTP/2. */
   readonly speaksHttp2: boolean
   /** Whether the client reads trailers. */
@@ -75,6 +78,10 @@ export function passageOf(
     speaksHttp2: speaksHttp2(running),
     wantsTrailers: request.headers.te !== undefined && acceptsTrailers(request.headers.te),
     sandboxed: settings['MCM.PAGES'] === 'sandboxed',
+    place: {
+      ...{ prefix, clientId: container.clientId, host: request.headers.host ?? '' },
+      port: settings['MCM.PORT'],
+    },
     limitMs: settings['MCM.MAX_EXECUTION_TIME_SEC'] * 1000,
     endWithCaller: (end) => lasting.watch({ expectAllowed, verifyAgain, end }),
     onOverrun: () => inBackground('gateway.overrun', service.overran(running)),
