@@ -30,6 +30,7 @@ async function open() {
     blobs: await openBlobs(join(folder.path, 'images')),
     clock: systemClock,
     reserve: 0,
+    former: { all: () => [], drop: async () => undefined },
     maxSize: 1e8,
     registries: { authFile: '', outbound: directNetwork },
     accountId: () => owner.account_id,
