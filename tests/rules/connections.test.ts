@@ -73,6 +73,7 @@ const outbound = new Map([
   ['apps/cli/src/context/context.ts', 'Command line'],
   ['apps/cli/src/context/service-request.ts', 'Command line'],
   ['apps/cli/src/context/trace.ts', 'Command line'],
+  ['apps/cli/src/production/why-no-answer.ts', 'Command line'],
   ['apps/identity/src/api/console/discovery-stream.ts', 'Console: locations'],
   ['apps/identity/src/api/console/places.ts', 'Console: locations'],
   ['apps/cli/src/archive/component/host/outgoing.ts', 'Functions and containers'],
@@ -130,6 +131,7 @@ const inside = new Map([
     'packages/service-kit/src/http/listen.ts',
     'a socket of its own, to see whether another process listens on it',
   ],
+  ['packages/client/src/node/network/certificate-faults.ts', 'judges a connection that is open'],
   ['packages/service-kit/src/http/server.ts', 'listens'],
 ])
 

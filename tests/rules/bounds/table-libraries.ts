@@ -225,7 +225,10 @@ export const libraries: Bounds = {
     ),
   },
   'packages/client/src/node/network/authorities.ts': {
-    'openAuthorities.used': own('the certificates of a file of the operator, of 1 MiB at most'),
+    'openAuthorities.madeOf': own('one list for each file of the settings and of the system'),
+  },
+  'packages/client/src/node/network/certificates.ts': {
+    'openCertificateFile.certificates': own('the certificates of one file, at most `authorities.ts: limits`'),
   },
   'packages/client/src/node/network/contexts.ts': {
     'openContexts.made': own('one for each file of the settings: `client-certificates.ts: maxEntries`'),
@@ -454,6 +457,9 @@ export const programs: Bounds = {
     'watchFolder.watcher': own('the same'),
     'watchFolder.files': own('the same'),
     'createFileCheck.modules': lasting('`maxPolledFiles`', 'the next build'),
+  },
+  'apps/cli/src/commands/service/podman.ts': {
+    'files of turnOn': own('one drop-in of systemd, and its folder'),
   },
   'apps/cli/src/commands/service/install.ts': {
     'files of writeUnit': own('one unit, its draft and the one before it'),

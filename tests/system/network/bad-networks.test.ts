@@ -123,7 +123,7 @@ const conditions: readonly Condition[] = [
     atStart: true,
     begin: ({ setClock }) => setClock('@2019-06-01 00:00:00'),
     end: ({ setClock }) => setClock('+0'),
-    why: /certificate of cloud\.example is valid from .* to .*, and the clock here shows 2019-06-01/,
+    why: /certificate of cloud\.example is not valid before .*, and the clock here shows 2019-06-01/,
     notice: 'network_unusable',
   },
   {

@@ -36,7 +36,7 @@ export const daemonOptions = {
   ),
   'network.caFile': option.text(
     '',
-    'File with authorities (PEM) that are trusted in addition to those of Node.js, such as the authority of a company. A change is noticed within five seconds of the next connection. Empty: no other authorities.',
+    'File with authorities (PEM) that are trusted in addition to those of Node.js and of the system, such as the authority of a company. A change is noticed within five seconds of the next connection. Empty: no other authorities.',
     { env: 'SELVEDGE_CA_FILE' },
   ),
   'network.clientCertificates': option.list(

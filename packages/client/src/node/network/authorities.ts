@@ -1,25 +1,28 @@
-/** Authorities in addition to those of Node, from a file of certificates that is read again when it changes. */
-import { X509Certificate } from 'node:crypto'
-import { statSync } from 'node:fs'
+/** The authorities that are trusted: those of Node, those of the system, and those of a file. The files are read again when they change. */
+import type { X509Certificate } from 'node:crypto'
 import type { SecureContext } from 'node:tls'
+import { openCertificateFile, parseCertificate } from './certificates.ts'
 import { shownText } from './network-failure.ts'
-import { readSmallFile } from './small-file.ts'
 
-/** Bytes of the file: the authorities of Debian have 220 kB. Milliseconds between two checks of it. */
-const limits = { maxBytes: 1024 * 1024, checkMs: 5000 } as const
+/** Bytes of a file: the authorities of Debian have 220 kB. Milliseconds between two checks of it. */
+const limits = { maxBytes: 1024 * 1024, maxSystemBytes: 4 * 1024 * 1024, checkMs: 5000 } as const
 
 export interface Authorities {
   /** For `tls.connect`; undefined: the authorities of Node alone. A file that cannot be used leaves those from before. */
   context(): SecureContext | undefined
   /** The same authorities, as PEM: another list after a change. */
   list(): readonly string[] | undefined
-  /** What is wrong with the file, with names and dates; undefined: nothing. */
+  /** Those that Node does not have: of the system and of the file. */
+  added(): readonly X509Certificate[]
+  /** What is wrong with the file of the settings, with names and dates; undefined: nothing. */
   problem(): string | undefined
 }
 
 interface AuthoritiesOptions {
-  /** Path of a file of certificates (PEM); empty: no file. */
+  /** Path of a file of certificates (PEM) of the settings; empty: no file. */
   readonly path: string
+  /** Paths of files of the system. One that is missing or damaged is no problem. */
+  readonly system?: readonly string[]
   /** Unix milliseconds. */
   readonly now?: () => number
   readonly checkMs?: number
@@ -27,75 +30,66 @@ interface AuthoritiesOptions {
 
 export function openAuthorities({
   path,
+  system = [],
   now = Date.now,
   checkMs = limits.checkMs,
 }: AuthoritiesOptions): Authorities {
-  let context: SecureContext | undefined
-  let list: readonly string[] | undefined
-  let used: readonly X509Certificate[] = []
-  let unusable: string | undefined
-  let seen = ''
-  let checkedAt = Number.NEGATIVE_INFINITY
+  const own = openCertificateFile({ path, maxBytes: limits.maxBytes, checkMs })
+  const others = system.map((each) =>
+    openCertificateFile({ path: each, maxBytes: limits.maxSystemBytes, checkMs, skipsDamaged: true }),
+  )
+  let parsed: { readonly of: readonly string[]; readonly certificates: X509Certificate[] } | undefined
+  let made: Trusted | undefined
+  let madeOf: readonly (readonly string[])[] = []
 
-  function check(): void {
-    const time = performance.now()
-    if (path === '' || time - checkedAt < checkMs) return
-    checkedAt = time
-    try {
-      const found = identify(path)
-      if (found === seen) return
-      const certificates = readCertificates(path)
-      const tls = process.getBuiltinModule('node:tls')
-      const ca = [
-        ...(tls.getCACertificates?.('default') ?? tls.rootCertificates),
-        ...certificates.map(String),
-      ]
-      context = tls.createSecureContext({ ca })
-      list = ca
-      used = certificates
-      unusable = undefined
-      seen = found
-    } catch (cause) {
-      unusable = `network.caFile ${path} can't be used: ${(cause as Error).message}`
+  function trusted(): Trusted | undefined {
+    const files = [own, ...others].map((each) => each.read())
+    if (files.some((each, at) => each !== madeOf[at])) {
+      made = trust(files.flat())
+      madeOf = files
     }
+    return made
   }
 
   return {
-    context() {
-      check()
-      return context
-    },
-    list() {
-      check()
-      return list
-    },
+    context: () => trusted()?.context,
+    list: () => trusted()?.list,
+    added: () => trusted()?.added ?? [],
     problem() {
-      check()
+      const certificates = own.read()
+      const problem = own.problem()
+      if (problem !== undefined) return `network.caFile ${path} can't be used: ${problem}`
       // With the present time: the clock may have been wrong when the file was read, and authorities expire.
-      return unusable ?? expiredIn(used, path, now())
+      if (parsed?.of !== certificates)
+        parsed = {
+          of: certificates,
+          certificates: certificates.flatMap((each) => parseCertificate(each) ?? []),
+        }
+      return expiredIn(parsed.certificates, path, now())
     },
   }
 }
 
-/** What changes when a file is written or replaced. */
-function identify(path: string): string {
-  const { dev, ino, size, mtimeNs } = statSync(path, { bigint: true })
-  return `${dev}:${ino}:${size}:${mtimeNs}`
+interface Trusted {
+  readonly context: SecureContext
+  readonly list: readonly string[]
+  readonly added: readonly X509Certificate[]
 }
 
-/** @throws Error if it is no file, is too large, or has no certificate or one that is damaged */
-function readCertificates(path: string): X509Certificate[] {
-  const text = readSmallFile(path, limits.maxBytes)
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  if (blocks.length === 0) throw new Error('it has no certificate in the PEM format')
-  return blocks.map((each, index) => {
-    try {
-      return new X509Certificate(each)
-    } catch (cause) {
-      throw new Error(`its certificate ${index + 1} is damaged: ${(cause as Error).message}`)
-    }
-  })
+/** @returns undefined if Node trusts all of them anyway: its own context is made once for all connections */
+function trust(certificates: readonly string[]): Trusted | undefined {
+  const tls = process.getBuiltinModule('node:tls')
+  const usual = tls.getCACertificates?.('default') ?? tls.rootCertificates
+  const known = new Set(usual.map(withoutSpace))
+  const added = [...new Set(certificates)]
+    .filter((each) => !known.has(withoutSpace(each)))
+    .flatMap((each) => parseCertificate(each) ?? [])
+  if (added.length === 0) return undefined
+  const list = [...usual, ...added.map(String)]
+  return { context: tls.createSecureContext({ ca: list }), list, added }
 }
+
+const withoutSpace = (pem: string): string => pem.replaceAll(/\s/g, '')
 
 function expiredIn(certificates: readonly X509Certificate[], path: string, now: number): string | undefined {
   const found = certificates.find(({ validTo }) => Date.parse(validTo) < now)

@@ -1,4 +1,5 @@
 /** What TLS to a server needs: the authorities that are trusted, and the certificate that is shown to this server. */
+import type { X509Certificate } from 'node:crypto'
 import type { SecureContext } from 'node:tls'
 import { type Authorities, openAuthorities } from './authorities.ts'
 import { readClientCertificate, readClientCertificates } from './client-certificates.ts'
@@ -9,6 +10,8 @@ export interface ServerContext {
   readonly context: SecureContext | undefined
   /** Path of the certificate that is shown; undefined: no certificate is shown. */
   readonly shown?: string
+  /** The authorities of the context that Node does not have. */
+  readonly added?: readonly X509Certificate[]
 }
 
 export interface Contexts {
@@ -26,28 +29,36 @@ interface ContextOptions {
   readonly caFile: string
   /** Entries `host=path` and `host:port=path`. */
   readonly clientCertificates: readonly string[]
+  /** Paths of the authorities of the system. */
+  readonly system: readonly string[]
   /** Unix milliseconds. */
   readonly now?: () => number
 }
 
 /** @throws NetworkSettingError */
-export function openContexts({ caFile, clientCertificates, now = Date.now }: ContextOptions): Contexts {
-  const authorities = openAuthorities({ path: caFile, now })
+export function openContexts({
+  caFile,
+  clientCertificates,
+  system,
+  now = Date.now,
+}: ContextOptions): Contexts {
+  const authorities = openAuthorities({ path: caFile, system, now })
   const certificates = readClientCertificates(clientCertificates)
   const made = new Map<string, { pem: string; ca: readonly string[] | undefined; context: SecureContext }>()
   return {
     authorities,
     contextFor(host, port, mayShow) {
       const path = mayShow ? certificates.pathFor(host, port) : undefined
-      if (path === undefined) return { context: authorities.context() }
+      const added = authorities.added()
+      if (path === undefined) return { context: authorities.context(), added }
       // Read for each connection: certificates of clients are often renewed each day.
       const pem = readClientCertificate(path, host, now())
       const ca = authorities.list()
       const before = made.get(path)
-      if (before?.pem === pem && before.ca === ca) return { context: before.context, shown: path }
+      if (before?.pem === pem && before.ca === ca) return { context: before.context, shown: path, added }
       const context = createContext(pem, ca, path, host)
       made.set(path, { pem, ca, context })
-      return { context, shown: path }
+      return { context, shown: path, added }
     },
   }
 }

@@ -1,5 +1,14 @@
 /** Why a connection through the network of a company could not be opened, with what to do about it. */
 
+/** The faults of a certificate of a server. */
+export const certificateReasons = [
+  'certificate_expired',
+  'certificate_not_yet_valid',
+  'certificate_name',
+  'certificate_untrusted',
+  'certificate_incomplete',
+] as const
+
 /** What failed. A reason with `proxy_` is about the proxy, one with `certificate_` about the certificate of a server. */
 type NetworkReason =
   | 'proxy_unreachable'
@@ -8,9 +17,7 @@ type NetworkReason =
   | 'proxy_refused'
   | 'proxy_sign_in_page'
   | 'proxy_answer'
-  | 'certificate_expired'
-  | 'certificate_name'
-  | 'certificate_untrusted'
+  | (typeof certificateReasons)[number]
   | 'client_certificate'
 
 /** The message names the proxy or the server, the value that was wrong, and the next step. It has no password. */

@@ -9,6 +9,7 @@ import { createNotes } from './notes.ts'
 import { openTcp } from './open-tcp.ts'
 import { createOpeners, type Use } from './openers.ts'
 import { readProxySettings } from './proxy-settings.ts'
+import { systemAuthorities } from './system-authorities.ts'
 import { createUsageCount, type Usage } from './usage.ts'
 
 export interface NetworkOptions {
@@ -18,7 +19,7 @@ export interface NetworkOptions {
   readonly proxyAuthFile?: string
   /** Hosts, suffixes, addresses and networks that are reached directly; empty: `NO_PROXY` of the environment. */
   readonly noProxy?: readonly string[]
-  /** File of authorities (PEM) in addition to those of Node. */
+  /** File of authorities (PEM) in addition to those of Node and of the system. */
   readonly caFile?: string
   /**
    * Certificates for servers and proxies that want one: `host=path` or `host:port=path`, with a file (PEM) of the certificate, its
@@ -95,7 +96,9 @@ export function createNetwork(options: NetworkOptions = {}): Network {
   const { proxy = '', proxyAuthFile = '', noProxy = [], caFile = '', env = process.env } = options
   const { clientCertificates = [] } = options
   const proxyFor = readProxySettings({ proxy, noProxy, env })
-  const { authorities, contextFor } = openContexts({ caFile, clientCertificates })
+  const { authorities, contextFor } = openContexts({
+    ...{ caFile, clientCertificates, system: systemAuthorities(env) },
+  })
   const agents = new Map<string, OpeningAgent>()
   const notes = createNotes()
   const { tunnel, openerOf, explainerOf } = createOpeners({ proxyAuthFile, contextFor, notes })

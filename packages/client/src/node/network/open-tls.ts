@@ -1,8 +1,9 @@
-/** TLS on a connection to a server, and why its certificate is refused: with names and dates, not only with a code of OpenSSL. */
+/** TLS on a connection to a server. Its certificate is verified before anything is sent. */
+import type { X509Certificate } from 'node:crypto'
 import { isIP, type Socket } from 'node:net'
-import type { DetailedPeerCertificate, SecureContext, TLSSocket } from 'node:tls'
+import type { SecureContext, TLSSocket } from 'node:tls'
+import { certificateFault } from './certificate-faults.ts'
 import { clientCertificateProblem } from './client-certificates.ts'
-import { NetworkFailure, shownText } from './network-failure.ts'
 
 /** Loaded at first use: a program that calls only its own machine does not need it. */
 const tls = () => process.getBuiltinModule('node:tls')
@@ -22,6 +23,8 @@ interface TlsTarget {
   readonly acceptsAny?: boolean
   /** Undefined: the authorities of Node. */
   readonly context: SecureContext | undefined
+  /** The authorities of the context that Node does not have, for errors. */
+  readonly added?: readonly X509Certificate[]
   /** File of the certificate that the context shows, for errors. */
   readonly shown?: string
   /** The proxy that the connection leads through, for errors. */
@@ -75,7 +78,9 @@ export function openTls(target: TlsTarget): Promise<TLSSocket> {
     socket.once('secureConnect', () => {
       clearTimeout(late)
       try {
-        const problem = target.acceptsAny ? undefined : problemWith(socket, servername, target)
+        const { acceptsAny, through, added, now = Date.now } = target
+        const judged = { servername, through, added, now: now() }
+        const problem = acceptsAny ? undefined : certificateFault(socket, judged)
         if (problem) refuse(problem)
         else resolve(socket)
       } catch (cause) {
@@ -83,66 +88,4 @@ export function openTls(target: TlsTarget): Promise<TLSSocket> {
       }
     })
   })
-}
-
-/** Certificates of a chain that are examined. */
-const maxChain = 10
-
-/** The chain as the server sent it, from its own certificate on. */
-function chainOf(socket: TLSSocket): DetailedPeerCertificate[] {
-  const chain: DetailedPeerCertificate[] = []
-  let next: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true)
-  while (next?.fingerprint256 !== undefined && chain.length < maxChain) {
-    if (chain.some((each) => each.fingerprint256 === next?.fingerprint256)) break
-    chain.push(next)
-    next = next.issuerCertificate
-  }
-  return chain
-}
-
-/** A name as a certificate has it: whatever its authority wrote. */
-function nameOf(subject: DetailedPeerCertificate['subject'] | undefined): string {
-  const { CN, O } = (subject ?? {}) as unknown as Record<string, string | string[] | undefined>
-  const name = [CN ?? O ?? 'without a name'].flat()[0] ?? ''
-  return JSON.stringify(shownText(name, 100))
-}
-
-const expiredCodes = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
-
-/** Why the certificate of a connection is refused; undefined: it is not. */
-function problemWith(
-  socket: TLSSocket,
-  servername: string,
-  { through, now = Date.now }: TlsTarget,
-): NetworkFailure | undefined {
-  const chain = chainOf(socket)
-  const [leaf] = chain
-  if (socket.authorized && leaf && tls().checkServerIdentity(servername, leaf) === undefined) return undefined
-  const code = String(socket.authorizationError ?? 'UNABLE_TO_GET_ISSUER_CERT')
-  const own = `the certificate of ${shownText(servername)}`
-  const top = chain.at(-1)
-  if (expiredCodes.has(code)) return new NetworkFailure('certificate_expired', expired(own, chain, now()))
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID' && leaf)
-    return new NetworkFailure(
-      'certificate_name',
-      `${own} is for other names: ${shownText(leaf.subjectaltname ?? nameOf(leaf.subject), 300)}. Use one of them, or check that nothing else answers there`,
-    )
-  const intercepted = through
-    ? ` The proxy ${through} may replace certificates: ask who runs it for its authority.`
-    : ''
-  return new NetworkFailure(
-    'certificate_untrusted',
-    `${own} is from an authority that is not trusted here: ${nameOf(top?.issuer)} (${shownText(code, 60)}).${intercepted} Put the certificate of the authority into the file of network.caFile`,
-  )
-}
-
-function expired(own: string, chain: readonly DetailedPeerCertificate[], now: number): string {
-  const at = (text: string) => shownText(text, 40)
-  const isWrong = ({ valid_from, valid_to }: DetailedPeerCertificate) =>
-    Date.parse(valid_to) < now || Date.parse(valid_from) > now
-  const found = chain.find(isWrong)
-  const clock = `the clock here shows ${new Date(now).toISOString().slice(0, 16)}Z`
-  if (!found) return `${own} is not valid at this time: ${clock}`
-  const which = found === chain[0] ? own : `${own} depends on ${nameOf(found.subject)}, which`
-  return `${which} is valid from ${at(found.valid_from)} to ${at(found.valid_to)}, and ${clock}. Renew it, or set the clock`
 }

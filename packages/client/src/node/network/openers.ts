@@ -4,7 +4,7 @@ import type { Open, Target } from './agent.ts'
 import type { Contexts } from './contexts.ts'
 import { hostOf, portOf } from './host-of.ts'
 import { judgeName } from './judge-name.ts'
-import { NetworkFailure } from './network-failure.ts'
+import { certificateReasons, NetworkFailure } from './network-failure.ts'
 import type { Notes } from './notes.ts'
 import { openTcp } from './open-tcp.ts'
 import { openTls } from './open-tls.ts'
@@ -118,9 +118,7 @@ const ofProxy: ReadonlySet<string> = new Set([
   'proxy_unreachable',
   'proxy_credentials',
   'proxy_sign_in_page',
-  'certificate_expired',
-  'certificate_name',
-  'certificate_untrusted',
+  ...certificateReasons,
   'client_certificate',
 ])
 
