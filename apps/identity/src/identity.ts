@@ -41,8 +41,12 @@ export async function startIdentity(
   tokens.start()
   log.debug('ready', { issuer: url, role: config.role })
 
+  const setup = config.role === 'cloud' ? {} : await setupLink(registry)
+  // Not the link itself: more people read the log than the operator's socket.
+  if (setup.setup !== undefined)
+    log.info('no person can sign in yet', { firstOwner: 'selvedge-admin account link' })
   return {
-    ready: { url, ...(config.role !== 'cloud' && (await setupLink(registry))) },
+    ready: { url, ...setup },
     async stop() {
       await api.close()
       await registry.close()

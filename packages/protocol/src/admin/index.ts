@@ -150,6 +150,15 @@ export const adminMethods = {
     reasons: ['not_found', 'limit_exceeded'],
     access: { caller: 'operator' },
   }),
+  'account.setup': method({
+    name: 'account.setup',
+    summary:
+      'Creates the link with which the first owner sets up the installation, while no person can sign in. It replaces the one from before, and is valid for a day.',
+    params: [],
+    result: z.object({ link: z.string(), expiresAt: isoTime }),
+    reasons: ['already_exists'],
+    access: { caller: 'operator' },
+  }),
   'link.list': method({
     name: 'link.list',
     summary: 'Every sign-in link that can still be used.',

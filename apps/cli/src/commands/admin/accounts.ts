@@ -26,10 +26,14 @@ export const adminAccountCreate = command({
 
 export const adminAccountLink = command({
   path: ['admin', 'account', 'link'],
-  summary: 'Create a link with which a person signs in once, to set a new passkey or password.',
-  options: [{ flags: '--email <address>', description: 'e-mail address of the person', required: true }],
-  run: async ({ admin }, { options }) => admin['account.link']({ email: String(options.email) }),
-  human: ({ link, expiresAt }) => `${link}\nGood once, until ${expiresAt}.`,
+  summary:
+    'Create a link with which a person signs in once, to set a new passkey or password. Without --email: the link for the first owner.',
+  options: [{ flags: '--email <address>', description: 'e-mail address of the person' }],
+  run: async ({ admin }, { options }) =>
+    options.email === undefined
+      ? admin['account.setup']()
+      : admin['account.link']({ email: String(options.email) }),
+  human: ({ link, expiresAt }) => `${link}\nIt works once, until ${expiresAt}.`,
 })
 
 export const adminLinkList = command({

@@ -3,7 +3,6 @@ import { api } from '../../api.ts'
 import { Action } from '../../parts/action.tsx'
 import { Copy } from '../../parts/copy.tsx'
 import { Field, Form } from '../../parts/form.tsx'
-import { inClone } from '../../parts/in-clone.tsx'
 import { Link } from '../../parts/link.tsx'
 import { View } from '../../parts/view.tsx'
 import { signInWithPasskey } from '../../passkeys.ts'
@@ -46,7 +45,7 @@ export default function SignInView({ needsOwner, onDone }: SignInProps) {
         <Copy
           isCommand
           label="Command that makes a sign-in link"
-          text="selvedge admin account link --email you@example.com"
+          text="sudo selvedge-admin account link --email you@example.com"
         />
       </details>
     </View>
@@ -93,16 +92,10 @@ function SecretForm({ isRecovery, onDone }: { isRecovery: boolean; onDone: () =>
 
 const NoOwner = () => (
   <View title="Finish the setup">
-    <p>
-      Open the <code>owner</code> link that <code>npm start</code> printed. Every start prints a new one.
+    <p>Open the link for the first owner. This command prints it on the machine of the service:</p>
+    <Copy isCommand label="Command that prints the link" text="sudo selvedge-admin account link" />
+    <p class="soft">
+      In a clone: the <code>owner</code> link of <code>npm start</code>.
     </p>
-    <p class="soft">No terminal? Create an account and a link as the operator. {inClone}</p>
-    <Copy
-      isCommand
-      label="Commands that create an account and a link"
-      text={
-        'selvedge admin account create --email you@example.com\nselvedge admin account link --email you@example.com'
-      }
-    />
   </View>
 )

@@ -8,7 +8,7 @@ export async function accountOf(accounts: Accounts, email: string | null): Promi
   if (all.length === 1) return all[0]!
   if (all.length === 0)
     throw new RpcError('conflict', 'there is no account yet', {
-      hint: 'Open the link for the first owner that the service printed at its start, or run: selvedge admin account create --email <address>',
+      hint: 'Open the link for the first owner (selvedge admin account link), or run: selvedge admin account create --email <address>',
     })
   const detail = `there are ${all.length} accounts, and the request names no account`
   throw new RpcError('conflict', detail, { hint: 'Name the account with --email.' })

@@ -100,6 +100,18 @@ const linkHandlers = ({ people, links, clock, consoleUrl, note }: NotedParts) =>
         expiresAt: isoTime(clock.now() + linkSeconds * 1000),
       }
     },
+    'account.setup': async () => {
+      const secret = await links.createSetup(linkSeconds)
+      if (secret === undefined)
+        throw new RpcError('already_exists', 'the first owner has set up this installation already', {
+          hint: 'For a person who cannot sign in any more: selvedge admin account link --email <address>',
+        })
+      await note('', 'account.setup', '')
+      return {
+        link: `${consoleUrl()}/setup#${secret}`,
+        expiresAt: isoTime(clock.now() + linkSeconds * 1000),
+      }
+    },
     'link.list': async () => {
       const all = await links.list()
       return Promise.all(
