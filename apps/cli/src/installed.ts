@@ -14,9 +14,15 @@ export function installedProgram(path: string): string {
   // Anywhere else, such as in an npm package, the folders beside this one are of others.
   const isBesideOthers = /\/cli\/(?:src|dist)\/[^/]+$/.test(import.meta.url)
   const isNpmPackage = import.meta.url.includes('/node_modules/')
-  if (isBesideOthers && !isNpmPackage && existsSync(file)) return file
+  if (isBesideOthers && !isNpmPackage) {
+    const found = [file, inPackage(path)].find((each) => existsSync(each))
+    if (found !== undefined) return found
+  }
   throw new UsageError(
     `the program for this command (${path}) is not part of this installation`,
     'Run the command where the service is installed: in a clone of the repository, or from its package.',
   )
 }
+
+/** Where the Debian package of a service has a program of it. */
+const inPackage = (path: string): string => `/usr/lib/selvedge-${path.slice(0, path.indexOf('/'))}/${path}`

@@ -2,11 +2,11 @@
  * Settings in configuration files that are fit for development only. Only options that need attention are known here; a value that is not
  * in a file is the default, which is safe, or comes from the environment of the daemon, which cannot be seen from here.
  */
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { readOwnFile } from '../context/config-folder.ts'
 import type { Env } from '../context/runtime-address.ts'
-import { type Check, checksOf, failed, passed } from './check.ts'
+import { type Check, checksOf, failed, fixable, passed } from './check.ts'
 
 const sections = ['runtime', 'identity', 'discovery'] as const
 export type Section = (typeof sections)[number]
@@ -41,13 +41,7 @@ export function readSettings(env: Env): Settings {
       if (typeof state === 'string') states.push(state)
       for (const section of sections) flatten(own[section], `${section}.`, values)
     } catch (cause) {
-      problems.push(
-        failed(
-          'settings',
-          `${path} cannot be used: ${(cause as Error).message}`,
-          'Run the command as the user of the service, or repair the file.',
-        ),
-      )
+      problems.push(unusable(path, cause as Error))
     }
   }
   return {
@@ -57,6 +51,15 @@ export function readSettings(env: Env): Settings {
     get: (section, name) => values.get(`${section}.${name}`),
     all: () => [...values].filter(([, value]) => !isGroup(value)),
   }
+}
+
+/** The mode of a file is repaired without a decision; its content is not. */
+function unusable(path: string, { message }: Error): Check {
+  const detail = `${path} cannot be used: ${message}`
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
+  return (mode & 0o022) === 0
+    ? failed('settings', detail, 'Repair the file, or run the command as root or as the user of the service.')
+    : fixable('settings', detail, ['chmod', 'go-w', path])
 }
 
 /** Options have two names at most, such as `listen.addresses`. */

@@ -33,7 +33,12 @@ export function takeSnapshot(path: string, target: string, lock: string, known: 
     return { tables }
   } catch (cause) {
     const { message } = cause as Error
-    throw new StoreError(`the database ${path} cannot be copied: ${message}`, { cause, isUnrepairable: true })
+    const room = /disk is full|disk I\/O/i.test(message)
+      ? `: ${target} is written there first, and needs as much room as the database`
+      : ''
+    throw new StoreError(`the database ${path} cannot be copied: ${message}${room}`, {
+      ...{ cause, isUnrepairable: true },
+    })
   } finally {
     source.close()
   }

@@ -121,8 +121,9 @@ function placeOf<Table extends StoreOptions>(owner: StoreOwner<Table>, config: C
   const folder = join(state, owner.name)
   if (store !== '' && !store.startsWith('sqlite:'))
     throw new ConfigError(
-      `the store of the ${owner.name} service is PostgreSQL. Back it up with pg_dump, which makes a consistent copy of a ` +
-        'running database, and keep the keys that encrypt secrets with it: the file "secret-keys", or SELVEDGE_IDENTITY_KEYS',
+      `the store of the ${owner.name} service is PostgreSQL. Back it up while the service runs: pg_dump --format=custom ` +
+        `--file=<file> ${dumpOptions(store)}, and then: selvedge-admin store note-backup${owner.name === 'identity' ? '' : ` --service ${owner.name}`}. ` +
+        'Restore it into an empty database with pg_restore. Keep the keys that encrypt secrets with it: the file "secret-keys", or SELVEDGE_IDENTITY_KEYS',
     )
   return {
     state,
@@ -130,6 +131,29 @@ function placeOf<Table extends StoreOptions>(owner: StoreOwner<Table>, config: C
     database: store === '' ? join(folder, owner.database) : store.slice('sqlite:'.length),
     lock: join(folder, 'lock'),
     keyFile: owner.keyFile?.(config, folder),
+  }
+}
+
+/** The options of pg_dump for the URL of a store. The password is not one of them: other users can read arguments. */
+function dumpOptions(store: string): string {
+  if (!URL.canParse(store)) return '<database>'
+  const { hostname, port, username, pathname } = new URL(store)
+  const options = { host: hostname, port, username: decodeURIComponent(username) }
+  const given = Object.entries(options).filter(([, value]) => value !== '')
+  return [...given.map(([name, value]) => `--${name}=${value}`), pathname.slice(1)].join(' ')
+}
+
+/** Runs work that writes a file. @throws StoreError that names the file if its disk is full: the error of the system has no path */
+function writing<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    const code = String((cause as NodeJS.ErrnoException).code)
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw cause
+    throw new StoreError(
+      `${path} cannot be written: the disk is full (${code}). Free space on it, or use another disk`,
+      { cause },
+    )
   }
 }
 
@@ -156,7 +180,8 @@ async function backup<Table extends StoreOptions>(owner: StoreOwner<Table>, plac
       members.push({ name: 'secret-keys', path: place.keyFile })
     }
     const about = { service: owner.name, version, madeAt, tables }
-    return describe(writeBackup(backupDescriptor.backup, about, members))
+    const file = process.env.SELVEDGE_BACKUP_FILE || 'the file of the backup'
+    return describe(writing(file, () => writeBackup(backupDescriptor.backup, about, members)))
   } finally {
     rmSync(draft, { force: true })
   }
@@ -203,11 +228,12 @@ async function restore<Table extends StoreOptions>(
   const drafts = draftsOf(manifest, place)
   try {
     for (const { draft } of drafts) removeDatabase(draft)
-    for (const { member, draft } of drafts) extractMember(backupDescriptor.restore, member, draft)
+    for (const { member, draft } of drafts)
+      writing(draft, () => extractMember(backupDescriptor.restore, member, draft))
     expectEnd(backupDescriptor.restore)
     await prepareDrafts(owner, config, place, { drafts, now })
     const suffix = `.before-restore-${new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`
-    const previous = swapIn(place.folder, drafts, suffix)
+    const previous = writing(place.folder, () => swapIn(place.folder, drafts, suffix))
     return { ...describe(manifest), previous }
   } finally {
     for (const { draft } of drafts) removeDatabase(draft)

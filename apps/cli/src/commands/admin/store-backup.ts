@@ -5,8 +5,9 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { command, type Input } from '../../command.ts'
 import type { Context } from '../../context/context.ts'
 import type { ServiceName } from '../../context/services.ts'
-import { UsageError } from '../../failure.ts'
+import { UsageError, withPath } from '../../failure.ts'
 import { installedProgram } from '../../installed.ts'
+import { unitEnv } from '../../production/installed-service.ts'
 
 /** What the program of a service reports of a backup. */
 interface Backup {
@@ -42,8 +43,9 @@ export const adminStoreBackup = command({
     const draft = join(dirname(file), `.${basename(file)}.${randomUUID()}.draft`)
     const target = openNew(draft)
     try {
-      const made = runProgram<Backup>(context, service, ['backup'], ['ignore', target])
-      fsyncSync(target)
+      const own = { SELVEDGE_BACKUP_FILE: file }
+      const made = runProgram<Backup>(context, service, ['backup'], ['ignore', target], own)
+      syncNew(target, file)
       publish(draft, file)
       // Only now: a backup that could not get its name is removed again.
       return { file, ...made, noted: tryNote(context, service, made.madeAt) }
@@ -147,11 +149,13 @@ function runProgram<T>(
   [input, output]: readonly ('ignore' | number)[],
   more: Readonly<Record<string, string>> = {},
 ): T {
+  const named = { ...selection().env, ...(state.isNamed && { SELVEDGE_STATE: resolve(state.path) }) }
+  const serviceEnv = unitEnv(service, named)
   const { status, output: written } = spawnSync(
     process.execPath,
     [installedProgram(`${service}/dist/store-backup.cjs`), ...action],
     {
-      env: { ...selection().env, ...more, ...(state.isNamed && { SELVEDGE_STATE: resolve(state.path) }) },
+      env: { ...serviceEnv, ...more },
       stdio: [input, output, 'pipe', 'pipe'],
       encoding: 'utf8',
     },
@@ -172,6 +176,15 @@ function openNew(draft: string): number {
       `can't create a file in ${dirname(draft)}: ${(cause as Error).message}`,
       'Name a file in a folder that exists and that you may write to.',
     )
+  }
+}
+
+/** @throws NodeJS.ErrnoException with the path of the backup */
+function syncNew(target: number, file: string): void {
+  try {
+    fsyncSync(target)
+  } catch (cause) {
+    throw withPath(cause, file)
   }
 }
 
