@@ -91,16 +91,17 @@ const commandHints: Partial<Readonly<Record<Reason, string>>> = {
 
 function describeConnection({ reason, cause }: ConnectionFailure, message: string): Failure {
   const code = codeOf(cause)
-  if (cause instanceof Error && cause.name === 'NetworkFailure')
-    return { code: exitCodes.failed, message: cause.message, hint: networkHint }
+  if (cause instanceof Error && cause.name === 'NetworkFailure') {
+    const { reason: fault } = cause as Error & { reason?: string }
+    const hint = fault?.startsWith('certificate_') ? certificateHint(fault) : networkHint
+    return { code: exitCodes.failed, message: cause.message, hint }
+  }
   if (reason === 'not_running' && code === 'EPROTO')
     return {
       code: exitCodes.failed,
       message: 'what answers at this address does not speak HTTPS',
       hint: 'On this machine, use http:// in place of https://',
     }
-  if (reason === 'not_running' && /CERT|SIGNATURE/.test(code))
-    return { code: exitCodes.failed, message: `${message}: ${code}`, hint: certificateHint }
   if (reason === 'not_running') return { code: exitCodes.notRunning, message, hint: notRunningHint }
   if (reason === 'timeout') return { code: exitCodes.failed, message, hint: timeoutHint }
   return { code: exitCodes.failed, message, ...(reason !== 'aborted' && { hint: addressHint }) }
@@ -126,8 +127,21 @@ const addressHint =
 export const networkHint =
   'For this program, the environment has these settings: HTTPS_PROXY, NO_PROXY, SELVEDGE_PROXY_AUTH_FILE and SELVEDGE_CA_FILE.'
 
-const certificateHint =
-  'The certificate is not trusted here. Set NODE_EXTRA_CA_CERTS to the file of its authority, or use the host name that it is for.'
+/** What to do about each fault of a certificate, with commands. */
+const certificateHints: Readonly<Record<string, string>> = {
+  certificate_untrusted:
+    'On Debian: sudo cp <authority>.crt /usr/local/share/ca-certificates/ && sudo update-ca-certificates. It is used within seconds, without a restart. Or name its file: SELVEDGE_CA_FILE for this program, network.caFile for a service.',
+  certificate_incomplete:
+    'On the machine of the server, give its TLS proxy the whole chain: cat <own>.crt <intermediate>.crt > fullchain.pem',
+  certificate_expired:
+    'Renew the certificate of the server. If the clock here is wrong: sudo timedatectl set-ntp true',
+  certificate_not_yet_valid: 'If the clock here is wrong: sudo timedatectl set-ntp true',
+  certificate_name:
+    'Use a name of the certificate in the URL, or give the server a certificate for this name.',
+}
+
+/** @param reason of a `NetworkFailure` about a certificate */
+export const certificateHint = (reason: string): string => certificateHints[reason] ?? networkHint
 
 /** Errors of the operating system that a user can do something about. */
 const systemErrors: Readonly<Record<string, readonly [meaning: string, hint: string]>> = {

@@ -61,6 +61,7 @@ export {
 export { type NodeOptions, nodeOptions, nodesResult, type TrackOptions } from './methods/nodes.ts'
 export {
   describeNotice,
+  describeNoticeReason,
   type Notice,
   type NoticeReason,
   noticeNames,

@@ -78,6 +78,7 @@ import { secretRemove } from './secret/remove.ts'
 import { secretSet } from './secret/set.ts'
 import { serviceInstall } from './service/install.ts'
 import { serviceLogs } from './service/logs.ts'
+import { servicePodman } from './service/podman.ts'
 import { serviceStatus } from './service/status.ts'
 import { groupAdd, groupCreate, groupDelete, groupList, groupRemove } from './share/groups.ts'
 import { share, shareList, shareRemove } from './share/share.ts'
@@ -161,6 +162,7 @@ export const commands: readonly CommandDeclaration[] = [
   serviceInstall,
   serviceStatus,
   serviceLogs,
+  servicePodman,
   simulate,
   call,
   adminAccountCreate,

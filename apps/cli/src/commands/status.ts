@@ -12,7 +12,7 @@ const describe = ({ reachable, since, lastError }: Remote): string => {
 }
 
 const describeCheck = ({ url, answers, problem }: ServiceCheck): string =>
-  url === null ? problem : `${answers ? 'answers' : 'no answer'} at ${url}`
+  url === null ? problem : answers ? `answers at ${url}` : `no answer at ${url}: ${problem}`
 
 const describeList = ({
   ageSeconds,

@@ -61,18 +61,21 @@ it.each(['identity', 'discovery'] as const)(
   'the %s service is asked without a credential whether it answers',
   async (name) => {
     const asked: string[] = []
-    const answers = async (path: string) => asked.push(path) > 0
+    const whyNoAnswer = async (path: string) => void asked.push(path)
     const findService = async () => ({ url: 'https://id.example' }) as never
-    expect(await checkService({ findService, answers }, name)).toEqual({
-      ...{ url: 'https://id.example', answers: true, problem: '' },
+    expect(await checkService({ findService, whyNoAnswer: whyNoAnswer as never }, name)).toEqual({
+      ...{ url: 'https://id.example', answers: true, problem: '', hint: '' },
     })
     expect(asked).toEqual(['https://id.example/healthz'])
-    const unknown = () => Promise.reject(new UsageError('not known', ''))
-    expect(await checkService({ findService: unknown, answers }, name)).toEqual({
-      ...{ url: null, answers: false, problem: 'not known' },
+    const unknown = () => Promise.reject(new UsageError('not known', 'h'))
+    expect(await checkService({ findService: unknown, whyNoAnswer: whyNoAnswer as never }, name)).toEqual({
+      ...{ url: null, answers: false, problem: 'not known', hint: 'h' },
     })
     await expect(
-      checkService({ findService: () => Promise.reject(new Error('x')), answers }, name),
+      checkService(
+        { findService: () => Promise.reject(new Error('x')), whyNoAnswer: whyNoAnswer as never },
+        name,
+      ),
     ).rejects.toThrow('x')
   },
 )

@@ -17,6 +17,7 @@ import { type SharesMethods, sharesMethods } from '@selvedge/protocol/console'
 import { createLeases, type StoredLeases } from '../login/leases.ts'
 import { createSignIns, type SignIns } from '../login/sign-ins.ts'
 import type { Terminal } from '../output/terminal.ts'
+import { createWhyNoAnswer, type WhyNoAnswer } from '../production/why-no-answer.ts'
 import { type BoundToken, createBoundToken } from './bound-token.ts'
 import { configFolder } from './config-folder.ts'
 import { confirming, createConfirm, type Unconfirmed } from './confirm.ts'
@@ -77,8 +78,8 @@ export interface Context {
   readonly admin: RpcClient<AdminMethods>
   /** Unix seconds. */
   readonly now: () => number
-  /** Whether something answers 200 at a URL. */
-  readonly answers: (url: string) => Promise<boolean>
+  /** Why a URL does not answer 200; undefined: it does. */
+  readonly whyNoAnswer: WhyNoAnswer
 }
 
 export interface ContextFlags extends SelectionFlags {
@@ -156,7 +157,7 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
       ),
     ),
     now: () => Math.floor(Date.now() / 1000),
-    answers: (url) => answers(overTcp, url),
+    whyNoAnswer: createWhyNoAnswer(overTcp),
   }
 }
 
@@ -188,14 +189,6 @@ function streamsTo(
       },
     }),
   } as StreamConnection
-}
-
-async function answers(fetch: Fetch, url: string): Promise<boolean> {
-  const signal = AbortSignal.timeout(2000)
-  return fetch(url, { method: 'GET', headers: {}, signal, redirect: 'error' }).then(
-    ({ status }) => status === 200,
-    () => false,
-  )
 }
 
 /** A connection that resolves its address on first use: many commands do not connect. */

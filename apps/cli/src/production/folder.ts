@@ -1,7 +1,7 @@
 /** The state folder of a machine: who may read it, who owns it, whether there are backups, and how full its disk is. */
 import { existsSync, lstatSync, readFileSync, statfsSync } from 'node:fs'
-import { join } from 'node:path'
-import { type Check, checksOf, failed, passed } from './check.ts'
+import { join, resolve } from 'node:path'
+import { type Check, failed, fixable, passed } from './check.ts'
 import type { Section } from './settings.ts'
 
 const minFreeBytes = 1 << 30
@@ -30,11 +30,9 @@ export function servicesIn(state: string): Section[] {
 function checkModes(state: string): Check {
   const { mode } = lstatSync(state)
   if ((mode & 0o077) === 0) return passed('state', `${state} is private`)
-  return failed(
-    'state',
-    `${state} is open to other users (mode 0${(mode & 0o7777).toString(8)})`,
-    `Only the user of the service may enter it: chmod 700 ${state}`,
-  )
+  return fixable('state', `${state} is open to other users (mode 0${(mode & 0o7777).toString(8)})`, [
+    ...['chmod', '700', resolve(state)],
+  ])
 }
 
 function checkOwner(state: string, services: readonly Section[]): Check {
@@ -53,12 +51,21 @@ function checkSpace(state: string): Check {
   const detail = `${(free / 1e9).toFixed(1)} GB are free on the disk of ${state}`
   return free >= minFreeBytes
     ? passed('disk', detail)
-    : failed('disk', detail, 'Free 1 GB or more: a full disk refuses changes.')
+    : fixable(
+        'disk',
+        `${detail}; a full disk refuses changes, and 1 GB or more has to be free`,
+        ['apt-get', 'clean'],
+        'What needs the most: sudo du -xh --max-depth=3 / | sort -h | tail -n 20',
+        'Old lines of the journal: sudo journalctl --vacuum-size=100M. Images that no service uses: selvedge image list, selvedge image remove <name>',
+      )
 }
 
 function checkBackup(state: string, service: Section, now: number): Check {
   const command = `selvedge admin store backup <file>${service === 'identity' ? '' : ` --service ${service}`}`
-  const fix = `Run it every day, and store the file on another machine: ${command}. Another tool made it? selvedge admin store note-backup.`
+  const fix = [
+    command,
+    'Run it every day, and store the file on another machine. After a backup by another tool: selvedge admin store note-backup',
+  ]
   const database = service === 'identity' ? 'identity.db' : 'locations.db'
   if (!existsSync(join(state, service, database)))
     return passed(
@@ -66,10 +73,10 @@ function checkBackup(state: string, service: Section, now: number): Check {
       `${service}: no SQLite store in ${state}; back up its database with the database's own tools`,
     )
   const last = readTime(join(state, service, 'last-backup'))
-  if (last === undefined) return failed('backup', `${service}: the store was never backed up`, fix)
+  if (last === undefined) return failed('backup', `${service}: the store was never backed up`, ...fix)
   const days = (now - last) / 86_400_000
   const detail = `${service}: the last backup was made at ${new Date(last).toISOString()}`
-  return days <= maxBackupDays ? passed('backup', detail) : failed('backup', detail, fix)
+  return days <= maxBackupDays ? passed('backup', detail) : failed('backup', detail, ...fix)
 }
 
 /** Time in a file that a backup writes. */
@@ -91,16 +98,18 @@ function checkKeys(state: string): readonly Check[] {
   } catch {
     return []
   }
-  const weak = lines.filter((line) => new Set(Buffer.from(line, 'base64url')).size < minDistinctBytes)
-  return checksOf(
-    'keys',
-    weak.map(() =>
-      failed(
-        'keys',
-        `${path} has a key that is not random`,
-        "Put a new line before it: openssl rand -base64 32 | tr '+/' '-_' | tr -d '='",
-      ),
+  const isWeak = (line: string) => new Set(Buffer.from(line, 'base64url')).size < minDistinctBytes
+  // The first line encrypts what is new; the others are for what was encrypted before.
+  if (lines[0] === undefined || !isWeak(lines[0]))
+    return [passed('keys', 'the key that encrypts new secrets is random')]
+  const whole = resolve(path)
+  return [
+    failed(
+      'keys',
+      `${path} has a key that is not random`,
+      // The file keeps its owner.
+      `Put a random one before it: umask 077 && (openssl rand -base64 32 | tr '+/' '-_' | tr -d '='; cat ${whole}) > ${whole}.new && cat ${whole}.new > ${whole} && rm ${whole}.new`,
+      'Then restart the service.',
     ),
-    'the keys that encrypt secrets are random',
-  )
+  ]
 }

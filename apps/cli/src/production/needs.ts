@@ -1,15 +1,26 @@
 /** What a runtime needs: the checks of `selvedge doctor`. */
-import { describeNotice, type PortRecord, portName } from '@selvedge/protocol'
+import { isSelvedgeError } from '@selvedge/client'
+import {
+  describeNoticeReason,
+  type Notice,
+  type NoticeReason,
+  type PortRecord,
+  portName,
+} from '@selvedge/protocol'
 import { checkService, type ServiceCheck } from '../context/check-service.ts'
 import type { Context } from '../context/context.ts'
-import { type Check, failed, passed } from './check.ts'
+import { type Check, failed, fixable, passed } from './check.ts'
+import { checkUnits } from './units.ts'
 
 /** @throws RpcFailure | ConnectionFailure */
 export async function checkNeeds(context: Context): Promise<readonly Check[]> {
   const { runtime } = context
-  const me = await runtime.getMe()
-  const [engines, identity, discovery] = await Promise.all([
-    runtime.getEngines(),
+  const units = checkUnits()
+  // First: a check of an engine clears its notice if the engine works again.
+  const engines = await runtime.getEngines().catch((cause: unknown) => refuseAway(cause, units))
+  if (engines === undefined) return units
+  const [me, identity, discovery] = await Promise.all([
+    runtime.getMe(),
     checkService(context, 'identity'),
     checkService(context, 'discovery'),
   ])
@@ -20,12 +31,16 @@ export async function checkNeeds(context: Context): Promise<readonly Check[]> {
     hints,
   })
   return [
+    ...units,
     passed('runtime', `${me.version}, node ${me.nodeId}`),
-    me.accountId === ''
-      ? failed('account', 'none', 'Associate one: selvedge account associate.')
-      : passed('account', me.accountId),
+    me.accountId === '' ? failed('account', 'no account', 'selvedge up') : passed('account', me.accountId),
     me.time.state === 'unknown'
-      ? failed('time', `unknown, ${me.time.now}`, 'The clock is wrong, and no service has sent the time yet.')
+      ? fixable(
+          'time',
+          `unknown, ${me.time.now}: the clock is wrong, and no service has sent the time yet`,
+          ['timedatectl', 'set-ntp', 'true'],
+          'Without a time server on this network: sudo timedatectl set-time "2026-01-31 12:00:00", or connect the device to its identity service.',
+        )
       : passed('time', `${me.time.state}, ${me.time.now}`),
     ...describeProxy(me.network),
     describeService('identity', identity),
@@ -33,8 +48,28 @@ export async function checkNeeds(context: Context): Promise<readonly Check[]> {
     engine('functions', engines.function),
     engine('oci', engines.oci),
     ...(engines.ports ?? []).map(describePort),
-    ...me.notices.map((notice) => ({ name: 'notice', ok: false, detail: describeNotice(notice), hints: [] })),
+    ...me.notices.filter(({ reason }) => !shownByChecks.has(reason)).map(describeNotice),
   ]
+}
+
+/** Notices of conditions that a check of its own shows. */
+const shownByChecks: ReadonlySet<string> = new Set([
+  'function_engine_unavailable',
+  'oci_engine_unavailable',
+] satisfies NoticeReason[])
+
+const describeNotice = ({ reason, names = [], errorId, time }: Notice): Check =>
+  failed(
+    'notice',
+    `${[reason, ...names].join(', ')} (error ID ${errorId}, ${time})`,
+    describeNoticeReason(reason),
+    `The cause: journalctl --unit=selvedge | grep ${errorId}`,
+  )
+
+/** @returns undefined where a failed unit explains why the runtime does not answer. @throws the cause elsewhere */
+function refuseAway(cause: unknown, units: readonly Check[]): undefined {
+  if (isSelvedgeError(cause) && cause.reason === 'not_running' && units.length > 0) return undefined
+  throw cause
 }
 
 /** A port of a container: who reaches it, or why it is closed. */
@@ -71,11 +106,7 @@ function describeProxy({
   return [failed('proxy', `${proxy}: ${away.lastError ?? 'a service is not reached'}`, fix)]
 }
 
-function describeService(name: string, { url, answers, problem }: ServiceCheck): Check {
+function describeService(name: string, { url, answers, problem, hint }: ServiceCheck): Check {
   if (answers) return passed(name, `answers at ${url}`)
-  return failed(
-    name,
-    url === null ? problem : `no answer at ${url}`,
-    'Local functions work without it. Check the network and the URL in the configuration.',
-  )
+  return failed(name, url === null ? problem : `no answer at ${url}: ${problem}`, hint)
 }

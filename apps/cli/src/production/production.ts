@@ -11,6 +11,7 @@ import { checkNeeds } from './needs.ts'
 import { checkListeners, checkUrls, readListeners } from './network.ts'
 import { checkRuntime } from './runtime.ts'
 import { checkSettings, readSettings } from './settings.ts'
+import { checkUnits } from './units.ts'
 
 /** Where the packages store the state of the services. */
 const packaged = ['/var/lib/selvedge', '/var/lib/selvedge-identity', '/var/lib/selvedge-discovery']
@@ -58,7 +59,9 @@ async function checkRunning(
     ]
   } catch (cause) {
     if (!isSelvedgeError(cause) || cause.reason !== 'not_running') throw cause
-    if (hasServices && !hasRuntime) return [passed('runtime', 'this machine has no runtime')]
+    const units = checkUnits()
+    if (hasServices && !hasRuntime) return [...units, passed('runtime', 'this machine has no runtime')]
+    if (units.length > 0) return units
     return [failed('runtime', cause.message, 'Start it, or name it with --state or --url.')]
   }
 }

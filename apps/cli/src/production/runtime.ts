@@ -1,6 +1,6 @@
 /** Production checks of a running runtime: time, revocations, isolation of services. */
 import type { RuntimeClient } from '@selvedge/client'
-import { type Check, checksOf, failed, passed } from './check.ts'
+import { type Check, checksOf, failed, fixable, passed } from './check.ts'
 
 type Me = Awaited<ReturnType<RuntimeClient['getMe']>>
 type Engines = Awaited<ReturnType<RuntimeClient['getEngines']>>
@@ -16,19 +16,23 @@ export function checkRuntime(me: Me, engines: Engines, now: number): readonly Ch
 }
 
 function checkTime({ time }: Me, now: number): Check {
-  const fix =
-    'Synchronise the clock of the machine (chrony or systemd-timesyncd), and check that the identity service is reachable.'
+  const sync = ['timedatectl', 'set-ntp', 'true']
   if (time.state !== 'trusted')
-    return failed('clock', `the time is not confirmed by the identity service (${time.state})`, fix)
+    return fixable(
+      'clock',
+      `the time is not confirmed by the identity service (${time.state})`,
+      sync,
+      'The identity service confirms the time when it is reached: see the check "identity".',
+    )
   const difference = Math.abs(Date.parse(time.now) - now)
   const detail = `the clock of the machine differs by ${Math.round(difference / 1000)} s from the confirmed time`
-  return difference <= maxClockDifferenceMs ? passed('clock', detail) : failed('clock', detail, fix)
+  return difference <= maxClockDifferenceMs ? passed('clock', detail) : fixable('clock', detail, sync)
 }
 
 function checkRevocations({ revocations, time }: Me): Check {
   const { checkedAt } = revocations
   const fix =
-    'Check that the identity service is reachable: until then, tokens that were revoked may be accepted.'
+    'Make the identity service reachable (the check "identity" shows what is missing): until then, tokens that were revoked may be accepted.'
   if (checkedAt === null)
     return failed('revoked', 'the list of revoked tokens was not confirmed since the start', fix)
   const age = Math.round((Date.parse(time.now) - Date.parse(checkedAt)) / 1000)

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { describeNoticeReason, type NoticeReason, noticeReasons } from './notice-reasons.ts'
 import { isoTime } from './values.ts'
 
-export { type NoticeReason, noticeReasons }
+export { describeNoticeReason, type NoticeReason, noticeReasons }
 
 const reasons = Object.keys(noticeReasons) as [NoticeReason, ...NoticeReason[]]
 

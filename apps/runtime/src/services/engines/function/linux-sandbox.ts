@@ -5,6 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { bubblewrapArgs, setpriv } from './bubblewrap.ts'
 import { type Cgroups, openCgroups } from './cgroup.ts'
+import { cgroupHint } from './cgroup-hint.ts'
 import { inheritableDescriptors } from './descriptors.ts'
 import { memoryOfTree } from './memory.ts'
 import { firstUser, type Sandbox, unavailable } from './sandbox.ts'
@@ -28,11 +29,8 @@ export async function findLinuxSandbox(deno: string, program: string, cgroupName
   layers.push(cgroups ? `cgroup v${cgroups.version}` : 'memory watch')
   const hints: string[] = []
   if (!hasBubblewrap)
-    hints.push(`${withoutNamespaces(isRoot, hasOwnUser)}: install the package "bubblewrap" for namespaces.`)
-  if (!cgroups)
-    hints.push(
-      'No control groups: run the runtime as root, or with Delegate=yes in its systemd unit, for limits of memory, processor and processes by the kernel.',
-    )
+    hints.push(`${withoutNamespaces(isRoot, hasOwnUser)}: for namespaces: sudo apt-get install -y bubblewrap`)
+  if (!cgroups) hints.push(cgroupHint())
   const hasSockets = !isRoot || hasBubblewrap || hasOwnUser
   if (!hasSockets)
     hints.push('Functions have no TCP connections as processes of root: install the package "bubblewrap".')
@@ -85,7 +83,7 @@ function findCgroups(name: string): Cgroups | undefined {
     const { message } = cause as Error
     throw unavailable(
       `control groups fail: ${message}`,
-      'The function starts once they work again; "selvedge doctor" shows it.',
+      'The function starts once they work again: free file descriptors or memory, or restart the runtime.',
       cause,
     )
   }

@@ -10,6 +10,7 @@ import { pipeline } from 'node:stream/promises'
 import { RpcError } from '@selvedge/protocol'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
 import type * as z from 'zod'
+import { missingHint, unansweredHint } from './engine-hints.ts'
 import { hasRaced, type Shortage, shortageIn } from './engine-shortage.ts'
 import { type EngineSockets, findEngineSocket } from './engine-sockets.ts'
 
@@ -70,10 +71,7 @@ export function findEngine(configured: string): EngineApi {
   const { path, searched } = configured === '' ? findEngineSocket() : inConfiguration(configured)
   if (path === undefined) {
     throw new RpcError('engine_unavailable', `there is no container engine at ${searched.join(', ')}`, {
-      hint:
-        process.platform === 'linux'
-          ? 'Install Podman and start its socket (systemctl enable --now podman.socket), or Docker, or name a socket in oci.socket.'
-          : 'Start Docker Desktop or the machine of Podman (podman machine start), or name a socket in oci.socket.',
+      hint: missingHint(searched, process.platform),
     })
   }
   return createEngineApi(path)
@@ -100,7 +98,7 @@ function createEngineApi(socketPath: string): EngineApi {
     new RpcError(
       'engine_unavailable',
       `the container engine at ${socketPath} does not answer: ${(cause as Error).message}`,
-      { cause },
+      { cause, hint: unansweredHint(socketPath, cause) },
     )
 
   function open({ method, path, headers, maxIdleMs, send }: Call): Promise<IncomingMessage> {

@@ -5,6 +5,7 @@
 import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
+import { deniedMark } from './engine-hints.ts'
 
 /** What a search follows; for tests. */
 export interface SocketSurroundings {
@@ -104,8 +105,9 @@ export function findEngineSocket(surroundings: SocketSurroundings = ownSurroundi
       const problem = problemOf(path)
       if (problem === undefined) return { path, searched }
       searched.push(`${path} (${problem})`)
-    } catch {
-      searched.push(path)
+    } catch (cause) {
+      const isDenied = (cause as NodeJS.ErrnoException).code === 'EACCES'
+      searched.push(isDenied ? `${path} ${deniedMark}` : path)
     }
   }
   return { path: undefined, searched }
