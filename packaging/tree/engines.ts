@@ -25,11 +25,15 @@ const unpacked = new Map<string, string>()
 
 /** @returns the folder of the package and the program in it */
 export function findEngine(engine: Engine, architecture: Architecture): { folder: string; program: string } {
-  const name = carried[engine].name(architectures[architecture])
+  const folder = findPackage(carried[engine].name(architectures[architecture]), architecture)
+  return { folder, program: join(folder, carried[engine].program) }
+}
+
+/** @param name of an npm package for one architecture alone @returns its folder */
+export function findPackage(name: string, architecture: Architecture): string {
   const installed = join(root, 'node_modules', name)
   const isOwn = architecture === ownArchitecture() && existsSync(installed)
-  const folder = isOwn ? installed : (unpacked.get(name) ?? unpack(name, join(root, '.cache/packaging')))
-  return { folder, program: join(folder, carried[engine].program) }
+  return isOwn ? installed : (unpacked.get(name) ?? unpack(name, join(root, '.cache/packaging')))
 }
 
 /**

@@ -5,6 +5,7 @@ import { consoleParts } from '../console-parts.ts'
 import { type Lockfile, nameIn, readLockfile, withDependencies } from '../lockfile.ts'
 import type { Architecture, Product } from '../products.ts'
 import { readJson, root } from '../release.ts'
+import { bundlerPackages, hasBundler } from './bundler.ts'
 import { findEngine } from './engines.ts'
 
 const mit = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation
@@ -42,15 +43,25 @@ export function noticesOf(product: Product, architecture: Architecture): string 
   const libraries = paths.map((path) => {
     return section(`${nameIn(packages, path)} ${packages[path]!.version}`, licenceOf(join(root, path)))
   })
+  const bundler = hasBundler(product) ? bundlerNotices(architecture, packages) : []
   const engines = product.engines.map((engine) =>
     engine === 'deno'
       ? section('Deno', denoLicence)
       : section('Node.js', licenceOf(findEngine('node', architecture).folder)),
   )
-  return `${product.name} contains the following software of others.\n\n${[...new Set(libraries), ...licencesOfConsole(product), ...engines].join('\n')}`
+  return `${product.name} contains the following software of others.\n\n${[...new Set([...libraries, ...bundler]), ...licencesOfConsole(product), ...engines].join('\n')}`
 }
 
-/** The bundler of functions, which only the npm package of the command line installs. */
+/** The program of the bundler has no licence file of its own: it is built from the sources of the library. */
+const bundlerNotices = (architecture: Architecture, packages: Lockfile): string[] =>
+  Object.entries(bundlerPackages(architecture)).map(([name, folder]) =>
+    section(
+      `${name} ${packages[`node_modules/${name}`]!.version}`,
+      licenceOf(name.startsWith('@rolldown/binding') ? join(root, 'node_modules/rolldown') : folder),
+    ),
+  )
+
+/** The bundler of functions and its programs for all systems: a device has the one of its architecture. */
 const withoutOptional = (packages: Lockfile, path: string): Lockfile => ({
   ...packages,
   [path]: { ...packages[path], optionalDependencies: {} },
@@ -60,7 +71,8 @@ const section = (title: string, text: string): string =>
   `${'='.repeat(100)}\n${title}\n${'='.repeat(100)}\n\n${text.trim()}\n`
 
 /** The files of a package with its licences, and with the notices that they require (Apache License 2.0, 4d). */
-const isLicence = (name: string): boolean => /^(?:licen[cs]e|copying|notice)(?:[.-]|$)/i.test(name)
+const isLicence = (name: string): boolean =>
+  /^(?:(?:third-party-)?licen[cs]e|copying|notice)(?:[.-]|$)/i.test(name)
 
 /**
  * The text of the licence of a package: its files, otherwise the part of its README, otherwise the text of the MIT licence.

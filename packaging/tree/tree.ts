@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { allocatorEnv } from '@selvedge/service-kit/lifecycle'
 import type { Architecture, Command, Product } from '../products.ts'
 import { type Release, root } from '../release.ts'
+import { addBundler, hasBundler } from './bundler.ts'
 import { findEngine } from './engines.ts'
 import { noticesOf } from './notices.ts'
 import { addCodeCache } from './start-cache.ts'
@@ -20,10 +21,11 @@ export function makeTree(
 ): void {
   mkdirSync(join(target, 'bin'), { recursive: true })
   for (const [name, command] of Object.entries(product.commands))
-    writeFileSync(join(target, 'bin', name), launcherOf(command), { mode: 0o755 })
+    writeFileSync(join(target, 'bin', name), launcherOf(name, command), { mode: 0o755 })
   for (const engine of product.engines)
     copyFileSync(findEngine(engine, architecture).program, join(target, engine))
   for (const program of product.programs) copyProgram(program, join(target, program))
+  if (hasBundler(product)) addBundler(join(target, 'cli'), architecture)
   if (product.programs.includes('runtime'))
     addCodeCache(join(target, 'runtime/dist'), findEngine('node', architecture).program, architecture)
   copyFileSync(join(root, 'LICENSE'), join(target, 'LICENSE'))
@@ -44,10 +46,10 @@ const allocator = Object.entries(allocatorEnv)
   .map(([name, value]) => `${name}=${value}`)
   .join(' ')
 
-const launcherOf = ({ program, flags = '', words = '' }: Command): string => `#!/bin/sh
+const launcherOf = (name: string, { program, flags = '', words = '' }: Command): string => `#!/bin/sh
 # Runs the program of the folder that this file is really in: links lead to it.
 folder=$(dirname "$(dirname "$(readlink -f "$0")")")
-${program === 'cli' ? '' : `export ${allocator}\n`}exec "$folder/node" ${[flags, `"$folder/${program}/dist/main.cjs"`, words, '"$@"'].filter((each) => each !== '').join(' ')}
+${program === 'cli' ? (words === '' ? '' : `export SELVEDGE_PROGRAM=${name}\n`) : `export ${allocator}\n`}exec "$folder/node" ${[flags, `"$folder/${program}/dist/main.cjs"`, words, '"$@"'].filter((each) => each !== '').join(' ')}
 `
 
 /** Gives a folder the same modes and times on every machine: a file is executable for all users or not at all. */

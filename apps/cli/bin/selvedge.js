@@ -9,4 +9,6 @@ const bundler = new URL('../../../scripts/bundle.mjs', import.meta.url)
 if (!existsSync(program) && existsSync(bundler)) {
   spawnSync(process.execPath, [fileURLToPath(bundler)], { stdio: ['ignore', 2, 2] })
 }
+// Hints name commands as they are typed here; an installed program of this name may be another one.
+if (process.env.npm_command === 'exec') process.env.SELVEDGE_PROGRAM = 'npx selvedge'
 await import(program.href)

@@ -28,12 +28,16 @@ export interface CommandDeclaration {
   readonly summary: string
   readonly args?: readonly ArgumentDeclaration[]
   readonly options?: readonly OptionDeclaration[]
+  /** Command lines that a user may type, with a comment after two spaces and `#`; printed in the help. */
+  readonly examples?: readonly string[]
   /** Printed below the options in the help. */
   readonly notes?: readonly string[]
   /** Gives what `--json` prints. */
   readonly run: (context: Context, input: Input) => Promise<unknown>
   /** The result for people; left out: its members, one a line. Every text in the result is on one line, without control sequences. */
   readonly human?: (result: never) => string
+  /** The result is mostly the text of others, such as a log: commands in it are shown as they are. */
+  readonly isVerbatim?: true
   /** Whether the result, which is printed, is a failure: the exit code is 1 then. */
   readonly isFailure?: (result: never, input: Input) => boolean
   /**

@@ -26,3 +26,22 @@ export function installedProgram(path: string): string {
 
 /** Where the Debian package of a service has a program of it. */
 const inPackage = (path: string): string => `/usr/lib/selvedge-${path.slice(0, path.indexOf('/'))}/${path}`
+
+/** Node.js that the daemons and the simulator need; the command line itself also runs on earlier versions. */
+const leastMajor = 24
+
+/**
+ * The Node.js for an installed program: this one if it is recent enough, else that of the clone.
+ *
+ * @throws UsageError without one
+ */
+export function nodeOfPrograms(): string {
+  const { node } = process.versions
+  if (Number(node.split('.')[0]) >= leastMajor) return process.execPath
+  const ofClone = fileURLToPath(new URL('../../../node_modules/.bin/node', import.meta.url))
+  if (existsSync(ofClone)) return ofClone
+  throw new UsageError(
+    `this command needs Node.js ${leastMajor} or later; this is ${node}`,
+    'Run "npm install" in the clone, which installs that version, or run the command with a later Node.js.',
+  )
+}

@@ -4,11 +4,14 @@ import type { CommandDeclaration, Input } from './command.ts'
 import { groups } from './commands/index.ts'
 import { type ContextFlags, createContext } from './context/context.ts'
 import { describeFailure, exitCodes, UsageError } from './failure.ts'
+import { helpOf, helpTopic } from './help/help.ts'
+import { requestsHelp, sharedOptions, wordsOf } from './help/shared-options.ts'
 import { cleanResult, indented } from './output/clean.ts'
 import { formatHuman } from './output/human.ts'
 import { formatJson } from './output/json.ts'
+import { createTyped } from './output/program-name.ts'
 import type { Terminal } from './output/terminal.ts'
-import { asQuestion, nextWords, suggest } from './suggest.ts'
+import { asQuestion, suggest } from './suggest.ts'
 
 /** The program that a table of commands makes. Parsing it runs a command. @param onFailure called for a result that is a failure */
 function buildProgram(
@@ -19,6 +22,8 @@ function buildProgram(
   const program = asGroup(new Command('selvedge'), [], commands)
     .description('The command line of the Selvedge edge runtime.')
     .version(version)
+    .helpCommand(false)
+    .helpOption(false)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => terminal.out(text.replace(/\n$/, '')),
@@ -53,10 +58,7 @@ function buildProgram(
   return program
 }
 
-function declare(
-  made: Command,
-  { summary, args = [], options = [], notes = [] }: CommandDeclaration,
-): Command {
+function declare(made: Command, { summary, args = [], options = [] }: CommandDeclaration): Command {
   made.description(summary)
   for (const { name, description, choices } of args) {
     const argument = new Argument(name, description)
@@ -66,49 +68,45 @@ function declare(
     if (required) made.requiredOption(flags, description)
     else made.option(flags, description)
   }
-  if (notes.length > 0) made.addHelpText('after', `\n${notes.join('\n')}`)
   return addGlobalOptions(made)
 }
 
 /** A command that only has commands below it: an unknown word is answered with what may be meant. */
 const asGroup = (made: Command, path: readonly string[], commands: readonly CommandDeclaration[]): Command =>
-  made.on('command:*', ([word = '', next = '']: string[]) => {
-    // `selvedge hello logs`: the words are the wrong way round.
-    const isSwapped = commands.some((each) => each.path.join(' ') === next)
-    const meant =
-      isSwapped && path.length === 0 ? [`${next} ${word.slice(0, 80)}`] : suggest(path, word, commands)
-    const all =
-      path.length === 0 ? 'Run "selvedge --help".' : `There are: ${nextWords(path, commands).join(', ')}.`
-    throw new UsageError(
-      `unknown command ${JSON.stringify([...path, word.slice(0, 80)].join(' '))}`,
-      meant.length === 0
-        ? all
-        : `${asQuestion(meant)}${path.length === 0 ? ' "selvedge --help" lists all.' : ` ${all}`}`,
-    )
-  })
+  made
+    .helpOption(false)
+    .helpCommand(false)
+    .on('command:*', (words: string[]) => {
+      throw unknownCommand(path, words, commands)
+    })
+
+/** @param path the group, empty for the program @param words the first one is unknown */
+function unknownCommand(
+  path: readonly string[],
+  [word = '', next = '']: readonly string[],
+  commands: readonly CommandDeclaration[],
+): UsageError {
+  // `selvedge hello logs`: the words are the wrong way round.
+  const isSwapped = commands.some((each) => each.path.join(' ') === next)
+  const meant =
+    isSwapped && path.length === 0 ? [`${next} ${word.slice(0, 80)}`] : suggest(path, word, commands)
+  const all = ['selvedge', 'help', ...path].join(' ')
+  return new UsageError(
+    `unknown command ${JSON.stringify([...path, word.slice(0, 80)].join(' '))}`,
+    meant.length === 0 ? `"${all}" lists the commands.` : `${asQuestion(meant)} "${all}" lists all.`,
+  )
+}
 
 /** The text of a result. Foreign text in it stays on its line and loses its control sequences, whatever the command does. */
-function format({ human, prints }: CommandDeclaration, result: unknown, asJson: boolean): string {
+function format({ human, prints, isVerbatim }: CommandDeclaration, result: unknown, asJson: boolean): string {
   if (asJson || prints === 'json') return formatJson(result)
   if (prints === 'script') return String(result)
-  return (human ?? formatHuman)((prints === 'text' ? result : cleanResult(result)) as never)
+  const text = (human ?? formatHuman)((prints === 'text' ? result : cleanResult(result)) as never)
+  return prints === 'text' || isVerbatim ? text : createTyped(process.env)(text)
 }
 
 const addGlobalOptions = (command: Command): Command =>
-  command
-    .option('--json', 'print the result as one JSON value')
-    .option('-v, --verbose', 'print the calls that are made, as curl lines, on standard error')
-    .option('--context <name>', 'device of "selvedge context list"; "default" for no context')
-    .option('--state <folder>', 'state folder of the runtime; default $SELVEDGE_STATE or ./.selvedge')
-    .option('--url <url>', 'URL of the runtime; default its socket in the state folder')
-    .option(
-      '--identity-url <url>',
-      'URL of the identity service; default $SELVEDGE_IDENTITY_URL or that of the runtime',
-    )
-    .option(
-      '--discovery-url <url>',
-      'URL of the discovery service; default $SELVEDGE_DISCOVERY_URL or that of the runtime',
-    )
+  sharedOptions.reduce((made, { flags, description }) => made.option(flags, description), command)
 
 /** Runs the command line and returns the exit code. Errors go to standard error, with what to do next. */
 export async function runCli(
@@ -117,25 +115,66 @@ export async function runCli(
   terminal: Terminal,
 ): Promise<number> {
   let code: number = exitCodes.ok
+  const typed = createTyped(process.env)
   const onFailure = () => {
     code = exitCodes.failed
   }
   try {
+    const shown = readHelp(argv, commands)
+    if (shown?.isRequested) terminal.out(typed(shown.text))
+    else if (shown) terminal.note(typed(shown.text))
+    if (shown) return shown.isRequested ? exitCodes.ok : exitCodes.usage
     await buildProgram(commands, terminal, onFailure).parseAsync([...argv], { from: 'user' })
     return code
   } catch (cause) {
-    if (cause instanceof CommanderError && isHelp(cause))
-      return cause.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+    if (cause instanceof CommanderError && cause.code === 'commander.version') return exitCodes.ok
     const { code, message, hint } = describeFailure(
       cause instanceof CommanderError ? asUsageError(cause, argv, commands) : cause,
     )
-    terminal.note(`error: ${indented(message)}${hint === undefined ? '' : `\nhint: ${indented(hint)}`}`)
+    terminal.note(
+      `error: ${indented(message)}${hint === undefined ? '' : `\nhint: ${indented(typed(hint))}`}`,
+    )
     return code
   }
 }
 
-/** Help and version are printed where commander throws them. */
-const isHelp = ({ code }: CommanderError): boolean => /^commander\.(?:help|helpDisplayed|version)$/.test(code)
+/**
+ * The help that a command line requests, or needs: a group without a command.
+ *
+ * @returns undefined for a command line that runs a command
+ * @throws UsageError for a word that is no command
+ */
+function readHelp(
+  argv: readonly string[],
+  commands: readonly CommandDeclaration[],
+): { readonly text: string; readonly isRequested: boolean } | undefined {
+  const words = wordsOf(argv)
+  // Also after a group: "selvedge admin help project".
+  const helpAt = words.indexOf('help')
+  const isHelpCommand =
+    helpAt !== -1 &&
+    !isCommandOf(words.slice(0, helpAt), commands) &&
+    isKnown(words.slice(0, helpAt), commands)
+  const isRequested = isHelpCommand || requestsHelp(argv)
+  if (words.length === 0 && argv.some((each) => each === '-V' || each === '--version')) return undefined
+  const path = isHelpCommand ? words.toSpliced(helpAt, 1) : words
+  let known = path.length
+  while (known > 0 && !isKnown(path.slice(0, known), commands)) known--
+  const found = path.slice(0, known)
+  const isCommand = isCommandOf(found, commands)
+  const topic = isHelpCommand && path.length === 1 ? helpTopic(path[0]!) : undefined
+  if (topic !== undefined) return { text: topic, isRequested }
+  if (!isRequested && (isCommand || path.length > known)) return undefined
+  if (!isCommand && path.length > known) throw unknownCommand(found, path.slice(known), commands)
+  return { text: helpOf(found, { commands, groups }), isRequested }
+}
+
+const isCommandOf = (path: readonly string[], commands: readonly CommandDeclaration[]): boolean =>
+  commands.some((each) => each.path.join(' ') === path.join(' '))
+
+/** Whether words are a command or a group of commands. */
+const isKnown = (path: readonly string[], commands: readonly CommandDeclaration[]): boolean =>
+  commands.some((each) => path.every((word, at) => each.path[at] === word))
 
 /** A mistake in arguments or options that commander found, with how the command is called. */
 function asUsageError(
@@ -144,8 +183,9 @@ function asUsageError(
   commands: readonly CommandDeclaration[],
 ): UsageError {
   const [problem = '', ...advice] = message.replace(/^error: /, '').split('\n')
-  const words = argv.filter((word) => !word.startsWith('-'))
-  const found = commands.find(({ path }) => path.every((word, at) => words[at] === word))
+  const words = wordsOf(argv)
+  const matching = commands.filter(({ path }) => path.every((word, at) => words[at] === word))
+  const found = matching.toSorted((one, other) => other.path.length - one.path.length)[0]
   const help = found ? usageOf(found) : 'Run "selvedge --help".'
   const hints = advice.map((each) => each.replace(/^\((.*)\)$/, '$1'))
   return new UsageError(plain(problem), [...hints, help].join(' '))
@@ -159,7 +199,7 @@ function usageOf({ path, args = [], options = [] }: CommandDeclaration): string 
     ...needed,
     '[options]',
   ]
-  return `Usage: selvedge ${words.join(' ')}. Run "selvedge ${path.join(' ')} --help".`
+  return `Usage: selvedge ${words.join(' ')}. "selvedge help ${path.join(' ')}" explains it.`
 }
 
 const plain = (problem: string): string =>

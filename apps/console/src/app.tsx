@@ -18,10 +18,12 @@ interface Standing {
   readonly viewer: Viewer | null
   readonly needsOwner: boolean
   readonly identityUrl: string
+  readonly discoveryUrl: string
+  readonly version: string
 }
 
 /** Before it is known. */
-const unknown: Standing = { viewer: null, needsOwner: false, identityUrl: '' }
+const unknown: Standing = { viewer: null, needsOwner: false, identityUrl: '', discoveryUrl: '', version: '' }
 
 /**
  * Who is signed in, followed over all tabs of the browser.
@@ -88,8 +90,8 @@ export function App() {
         )}
       </Lone>
     )
-  const { viewer, identityUrl } = standing
-  const home = viewer ? { viewer, identityUrl, refresh } : undefined
+  const { viewer, identityUrl, discoveryUrl, version } = standing
+  const home = viewer ? { viewer, identityUrl, discoveryUrl, version, refresh } : undefined
   return (
     <HomeContext.Provider value={home}>
       <StepUp.Provider value={confirm}>

@@ -228,6 +228,42 @@ it(
   },
 )
 
+describe('dev beside other processes', () => {
+  it('ends with the process that started it, and leaves the service deployed', async () => {
+    write({ 'index.ts': answering('of a parent') })
+    const script = `${JSON.stringify(process.execPath)} ${cliPath} dev ${folder} & wait`
+    const parent = spawn('sh', ['-c', script], { env: env(), stdio: 'ignore' })
+    await expectAnswer('of a parent')
+    expect(processesIn(`${cliPath} dev ${folder}`)).not.toEqual([])
+    parent.kill('SIGKILL')
+    await expect.poll(() => processesIn(`${cliPath} dev ${folder}`)).toEqual([])
+    await expectAnswer('of a parent')
+  })
+
+  it('a second one of the same service names the process of the first, until that ends', async () => {
+    write({ 'index.ts': answering('of the first') })
+    const first = startDev()
+    await expect.poll(first.errors).toContain('deployed ')
+    const second = await runCli(['dev', folder], env())
+    expect(second).toMatchObject({ code: 2, out: '' })
+    expect(second.errors).toContain(`another "selvedge dev" already deploys own${count} to this device`)
+    expect(second.errors).toContain(`process ${first.child.pid}`)
+    // One that was killed leaves nothing behind.
+    await first.end('SIGKILL')
+    const third = startDev()
+    await expect.poll(third.errors).toContain('deployed ')
+  })
+
+  it('a file is refused with the folder that was meant', async () => {
+    write({ 'index.ts': answering('never') })
+    const { code, errors } = await runCli(['dev', join(folder, 'index.ts')], env())
+    expect({ code, errors }).toEqual({
+      code: 2,
+      errors: `error: ${folder}/index.ts is a file, and dev watches a folder\nhint: Name the folder that it is in: selvedge dev ${folder}\n`,
+    })
+  })
+})
+
 /** Processes with a path in their command line. */
 function processesIn(path: string): string[] {
   return processList(({ command }) => command.includes(path))

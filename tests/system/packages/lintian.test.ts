@@ -21,8 +21,9 @@ const accepted: Readonly<Record<string, string>> = {
 /** The test does not compress what it builds. */
 const ofTheTest = ['uses-no-compression-for-control-tarball', 'uses-no-compression-for-data-tarball']
 
-/** Node.js and Deno are as their projects publish them. */
-const isEngine = (line: string): boolean => /\[usr\/lib\/[\w-]+\/(?:node|deno)\]$/.test(line)
+/** Node.js, Deno and the bundler are as their projects publish them. */
+const isEngine = (line: string): boolean =>
+  /\[usr\/lib\/[\w-]+\/(?:node|deno|cli\/node_modules\/.*\.node)\]$/.test(line)
 
 interface Finding {
   /** E: error, W: warning, I: info, P: pedantic, O: an override of the package. */

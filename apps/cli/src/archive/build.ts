@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { linesOf } from '@selvedge/protocol/lines'
@@ -55,6 +55,7 @@ export async function buildFolder(
         'a Containerfile needs Podman or Docker to be built',
         'Install one of them on this machine.',
       )
+    expectCopied(folder)
     const run = (...args: string[]) => runBuilder(builder, args, folder, terminal)
     await run('build', '-t', `localhost/${name}:dev`, '.')
     if (builder === 'buildah')
@@ -64,6 +65,33 @@ export async function buildFolder(
   } catch (cause) {
     remove()
     throw cause
+  }
+}
+
+/**
+ * Finds what a Containerfile copies and the folder lacks: the builder reports that with its own paths, and not what makes it.
+ *
+ * @throws UsageError if the project has a script that may make it
+ */
+function expectCopied(folder: string): void {
+  const recipe = recipes.map((each) => join(folder, each)).find((each) => existsSync(each))!
+  const copied = [...readFileSync(recipe, 'utf8').matchAll(/^COPY ([\w./-]+) \S+$/gm)].map(
+    ([, path]) => path!,
+  )
+  const missing = copied.find((path) => !existsSync(join(folder, path)))
+  if (missing === undefined || !hasBuildScript(folder)) return
+  throw new UsageError(
+    `the ${basename(recipe)} copies ${JSON.stringify(missing)}, which ${folder} does not have`,
+    `Make it first: npm run build --prefix ${folder}`,
+  )
+}
+
+function hasBuildScript(folder: string): boolean {
+  try {
+    const { scripts } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    return typeof scripts?.build === 'string'
+  } catch {
+    return false
   }
 }
 

@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs'
-import { basename, resolve } from 'node:path'
+import { statSync } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
 import { onOneLine } from '@selvedge/protocol/redaction'
 import { command } from '../command.ts'
 import { accessTokenOptions } from '../context/access-token.ts'
 import { runSession } from '../dev/session.ts'
 import { UsageError } from '../failure.ts'
+import { isComposeName } from './app/deploy.ts'
 
 /** Exit code of a program that Ctrl-C ends at once. */
 const interruptedCode = 130
@@ -22,11 +23,7 @@ export const dev = command({
     ...accessTokenOptions,
   ],
   run: async (context, { args: [folder = '.'], options }) => {
-    if (!existsSync(folder))
-      throw new UsageError(
-        `there is no folder ${folder}`,
-        `"selvedge init worker ${folder}" creates an example.`,
-      )
+    expectFolder(folder)
     const name = typeof options.name === 'string' ? options.name : basename(resolve(folder)).toLowerCase()
     const id = await runSession(context, { folder, name, options }, interruption())
     if (id !== undefined)
@@ -35,7 +32,30 @@ export const dev = command({
   },
 })
 
-/** Aborted by the first signal; the second one exits at once. */
+/** @throws UsageError for a file, and without a folder: it would wait for a change that makes it one */
+function expectFolder(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found?.isDirectory()) return
+  if (found)
+    throw new UsageError(
+      `${path} is a file, and dev watches a folder`,
+      isComposeName(path)
+        ? `A Compose file is deployed once: selvedge deploy ${path}`
+        : `Name the folder that it is in: selvedge dev ${dirname(path)}`,
+    )
+  throw new UsageError(
+    `there is no folder ${JSON.stringify(path)}`,
+    `Create an example: selvedge init worker ${path}`,
+  )
+}
+
+/** Milliseconds between two checks of the parent process. */
+const parentCheckMs = 500
+
+/**
+ * Aborted by the first signal, and when the process that started the program is gone, such as npm that was killed; a second signal
+ * exits at once.
+ */
 function interruption(): AbortSignal {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   const interrupted = new AbortController()
@@ -44,5 +64,9 @@ function interruption(): AbortSignal {
     interrupted.abort()
   }
   for (const each of signals) process.on(each, end)
+  const parent = process.ppid
+  const check = setInterval(() => process.ppid !== parent && interrupted.abort(), parentCheckMs)
+  check.unref()
+  interrupted.signal.addEventListener('abort', () => clearInterval(check))
   return interrupted.signal
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -31,10 +32,17 @@ export const init = command({
     // npm leaves files of this name out of packages.
     writeFileSync(join(folder, '.gitignore'), 'node_modules/\nrootfs/\n*.tar\n')
     nameProject(folder)
-    const next = kind === 'oci' ? `npm run dev --prefix ${folder}` : `selvedge dev ${folder}`
-    return { folder, files: readdirSync(folder), next }
+    const needs = kind === 'oci' ? buildFiles(folder) : undefined
+    const files = readdirSync(folder)
+    return { folder, files, ...(needs !== undefined && { needs }), next: `selvedge dev ${folder}` }
   },
 })
+
+/** Makes the files that an image consists of, as "npm run build" does. @returns what is missing on this machine for that */
+function buildFiles(folder: string): string | undefined {
+  const { status, stderr } = spawnSync(process.execPath, ['build.js'], { cwd: folder, encoding: 'utf8' })
+  return status === 0 ? undefined : `${stderr.trim()}, then: npm run build --prefix ${folder}`
+}
 
 /** A project contains these modules, so that `npm install` in it requests no package of this project from a registry. */
 function copyFunctionModules(target: string): void {

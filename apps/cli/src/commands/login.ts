@@ -1,26 +1,15 @@
 import { command } from '../command.ts'
 import { readBearer } from '../context/person.ts'
-import { signIn, signInOptions, usualScope } from '../login/sign-in.ts'
+import { signIn, signInOptions } from '../login/sign-in.ts'
 import { formatJsonLine } from '../output/json.ts'
 
 export const login = command({
   path: ['login'],
   summary:
     'Sign in with a browser on any device. Later commands then need no token. With --json, first one line with the code, then one with the result.',
-  options: [
-    {
-      flags: '--client-id <id>',
-      description:
-        'client ID of a project; default: the command line itself. Images and containers belong to the client that deployed them',
-    },
-    { flags: '--scope <list>', description: `scopes, separated by spaces; default "${usualScope}"` },
-    ...signInOptions,
-  ],
+  options: signInOptions,
   run: async (context, { options }) => {
-    const made = await signIn(context, options, {
-      ...(typeof options.clientId === 'string' && { clientId: options.clientId }),
-      ...(typeof options.scope === 'string' && { scope: options.scope }),
-    })
+    const made = await signIn(context, options)
     const { identityUrl, clientId, scope } = made
     const { email = null, accountId = null } = readBearer(made.idToken) ?? {}
     const result = { identityUrl, clientId, scope, email, accountId }

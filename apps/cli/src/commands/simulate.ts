@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { SimulationFigures, SimulationReport } from '@selvedge/protocol'
 import { command } from '../command.ts'
 import { UsageError } from '../failure.ts'
-import { installedProgram } from '../installed.ts'
+import { installedProgram, nodeOfPrograms } from '../installed.ts'
 
 export const simulate = command({
   path: ['simulate'],
@@ -35,7 +35,7 @@ export const simulate = command({
   run: async ({ terminal, selection, state }, { options }) => {
     // A separate program, so that other commands do not load it.
     const program = installedProgram('simulator/dist/main.cjs')
-    const child = spawn(process.execPath, [program, JSON.stringify(options)], {
+    const child = spawn(nodeOfPrograms(), [program, JSON.stringify(options)], {
       env: { ...selection().env, ...(state.isNamed && { SELVEDGE_STATE: state.path }) },
       // The simulator draws its own screen, and cleans the foreign text in its errors itself.
       stdio: ['ignore', 'pipe', terminal.isWatched ? 'inherit' : 'pipe'],

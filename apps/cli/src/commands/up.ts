@@ -3,7 +3,7 @@ import { accessTokenOf } from '../context/access-token.ts'
 import type { Context } from '../context/context.ts'
 import { consoleUrlOf } from '../context/page-url.ts'
 import { describeFailure, exitCodes } from '../failure.ts'
-import { signIn, signInOptions } from '../login/sign-in.ts'
+import { clientIdOf, signIn, signInOptions } from '../login/sign-in.ts'
 import { formatJsonLine } from '../output/json.ts'
 
 export const up = command({
@@ -24,8 +24,13 @@ export const up = command({
   human: (result) => `${result?.name} belongs to your account: ${result?.url}`,
 })
 
-/** A token of the sign-in; without one that is still accepted, the person signs in. */
+/** A token of the sign-in; without one that is still accepted, and of the project that was named, the person signs in. */
 async function tokenOf(context: Context, options: Input['options']): Promise<string> {
+  const clientId = clientIdOf(options)
+  if (clientId !== undefined) {
+    const { url } = await context.identity()
+    if (context.signIns.read(url)?.clientId !== clientId) await signIn(context, options)
+  }
   const exchange = () => accessTokenOf(context, {}, 'openid edge:account:associate')
   try {
     return await exchange()

@@ -6,6 +6,7 @@ import type { Context } from '../context/context.ts'
 import { describeFailure, exitCodes } from '../failure.ts'
 import { createTokens, type Deployed, deployFolder } from './deploy.ts'
 import { followLog } from './follow.ts'
+import { createClaim } from './only-one.ts'
 import { createShow } from './show.ts'
 import { watchFolder } from './watch.ts'
 
@@ -23,6 +24,7 @@ export interface DevTarget {
  * Deploys, follows and watches until the signal is aborted; a deployment that is under way then is completed.
  *
  * @returns the ID of the container, if it was deployed
+ * @throws UsageError while another one deploys the same service
  */
 export async function runSession(
   context: Context,
@@ -35,6 +37,7 @@ export async function runSession(
   const tokens = createTokens(context, target.options)
   const show = createShow(terminal, folder)
   const saved = createLatch()
+  const claim = createClaim(context, target)
   const watcher = watchFolder(folder, {
     onSave: saved.set,
     onProblem: (text) => terminal.note(text, 'yellow'),
@@ -49,6 +52,7 @@ export async function runSession(
       terminal.note(`${folder} is gone; waiting until it is there again`, 'yellow')
       return undefined
     }
+    await claim.make()
     try {
       const deployed = await deployFolder(context, tokens, builder, target)
       watcher.add(deployed.modules.filter((each) => !each.includes('/node_modules/')))
@@ -69,14 +73,18 @@ export async function runSession(
 
   let first: Deployed | undefined
   saved.set()
-  while (!signal.aborted && first === undefined) first = await nextDeployment()
-  const following = first
-    ? followLog(context, tokens, first.id, signal, show.logLine, show.logLost)
-    : Promise.resolve()
-  while (!signal.aborted) await nextDeployment()
-  builder.close()
-  await watcher.close()
-  await following
+  try {
+    while (!signal.aborted && first === undefined) first = await nextDeployment()
+    const following = first
+      ? followLog(context, tokens, first.id, signal, show.logLine, show.logLost)
+      : Promise.resolve()
+    while (!signal.aborted) await nextDeployment()
+    await following
+  } finally {
+    builder.close()
+    claim.release()
+    await watcher.close()
+  }
   return first?.id
 }
 

@@ -18,6 +18,12 @@ export const usualScope =
 
 /** Options of a command that may sign in. */
 export const signInOptions: readonly OptionDeclaration[] = [
+  {
+    flags: '--client-id <id>',
+    description:
+      'client ID of a project; default: the command line itself. Images and containers belong to the client that deployed them',
+  },
+  { flags: '--scope <list>', description: `scopes, separated by spaces; default "${usualScope}"` },
   { flags: '--skip-browser', description: 'do not open the page on this desktop' },
 ]
 
@@ -69,11 +75,9 @@ async function poll(identity: Identity['client'], clientId: string, { device_cod
  *
  * @throws OAuthFailure, ConnectionFailure; UsageError for a page that must not be opened
  */
-export async function signIn(
-  context: Context,
-  options: Input['options'],
-  { clientId = cliClientId, scope = usualScope }: { clientId?: string; scope?: string } = {},
-): Promise<Login> {
+export async function signIn(context: Context, options: Input['options']): Promise<Login> {
+  const clientId = clientIdOf(options) ?? cliClientId
+  const scope = typeof options.scope === 'string' ? options.scope : usualScope
   const { signIns } = context
   const { url: identityUrl, client: identity } = await context.identity()
   // Read first: a file that cannot be replaced fails the command before the person signs in.
@@ -95,6 +99,10 @@ export async function signIn(
   }
   return made
 }
+
+/** The client ID that a sign-in was requested for. */
+export const clientIdOf = ({ clientId }: Input['options']): string | undefined =>
+  typeof clientId === 'string' ? clientId : undefined
 
 /** Gives the code to the person, or to the program that reads the output, and opens the page on a desktop. */
 function present({ terminal, env }: Context, options: Input['options'], begun: Begun): void {

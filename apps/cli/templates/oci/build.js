@@ -1,4 +1,4 @@
-// Makes the files of the image: the pages, and a web server from this machine that needs no other file (busybox-static).
+// Makes the files of the image: a web server from this machine that needs no other file (busybox-static).
 import { accessSync, constants, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
@@ -16,7 +16,6 @@ if (busybox === undefined) {
 rmSync(rootfs, { recursive: true, force: true })
 mkdirSync(join(rootfs, 'bin'), { recursive: true })
 cpSync(busybox, join(rootfs, 'bin/busybox'), { dereference: true })
-cpSync(join(folder, 'www'), join(rootfs, 'www'), { recursive: true })
 console.log('rootfs is ready')
 
 function isExecutable(path) {

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 test('the server of the image answers with its page', async () => {
   const port = await freePort()
   const rootfs = join(import.meta.dirname, 'rootfs')
-  const args = ['httpd', '-f', '-p', `127.0.0.1:${port}`, '-h', join(rootfs, 'www')]
+  const args = ['httpd', '-f', '-p', `127.0.0.1:${port}`, '-h', join(import.meta.dirname, 'www')]
   const server = spawn(join(rootfs, 'bin/busybox'), args, { stdio: 'ignore' })
   const exited = once(server, 'exit')
   try {

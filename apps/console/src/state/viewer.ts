@@ -5,6 +5,9 @@ import { useContext } from 'preact/hooks'
 export interface Home {
   readonly viewer: Viewer
   readonly identityUrl: string
+  readonly discoveryUrl: string
+  /** Of the service. */
+  readonly version: string
   /** Reloads the signed-in person. */
   readonly refresh: () => Promise<void>
 }

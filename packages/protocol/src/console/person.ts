@@ -40,6 +40,10 @@ export const personMethods = {
       /** Whether the installation has no owner yet, so that no person can sign in. */
       needsOwner: z.boolean(),
       identityUrl: z.string(),
+      /** Where this service finds locations. Devices may need another address for it. */
+      discoveryUrl: z.string(),
+      /** Of this service. */
+      version: z.string(),
     }),
     reasons: [],
     access: { caller: 'anyone' },

@@ -6,7 +6,7 @@ import { command, type Input } from '../../command.ts'
 import type { Context } from '../../context/context.ts'
 import type { ServiceName } from '../../context/services.ts'
 import { UsageError, withPath } from '../../failure.ts'
-import { installedProgram } from '../../installed.ts'
+import { installedProgram, nodeOfPrograms } from '../../installed.ts'
 import { unitEnv } from '../../production/installed-service.ts'
 
 /** What the program of a service reports of a backup. */
@@ -152,7 +152,7 @@ function runProgram<T>(
   const named = { ...selection().env, ...(state.isNamed && { SELVEDGE_STATE: resolve(state.path) }) }
   const serviceEnv = unitEnv(service, named)
   const { status, output: written } = spawnSync(
-    process.execPath,
+    nodeOfPrograms(),
     [installedProgram(`${service}/dist/store-backup.cjs`), ...action],
     {
       env: { ...serviceEnv, ...more },

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { command } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
-import { installedProgram } from '../../installed.ts'
+import { installedProgram, nodeOfPrograms } from '../../installed.ts'
 
 export const adminStoreCopy = command({
   path: ['admin', 'store', 'copy'],
@@ -27,7 +27,7 @@ export const adminStoreCopy = command({
       SELVEDGE_COPY_FROM: String(options.from),
       SELVEDGE_COPY_TO: String(options.to),
     }
-    const { status, stdout, stderr } = spawnSync(process.execPath, [program], { env, encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync(nodeOfPrograms(), [program], { env, encoding: 'utf8' })
     if (status !== 0) {
       throw new UsageError(
         stderr.trim().replace(/^error: /, '') || 'the copy failed',

@@ -14,7 +14,7 @@ it.each(['deploy', 'container deploy'])(
     const [, notes = ''] = text.split('Settings for --env, each as MCM.<name>=<value>:\n')
     const names = notes.split('\n').flatMap((line) => (line.startsWith('  ') ? line.trim().split(' ') : []))
     expect(names.map((name) => `MCM.${name}`)).toEqual(Object.keys(containerSettings))
-    expect(notes).toContain('docs/reference/containers.md')
+    expect(notes).toContain('selvedge help settings')
     for (const line of notes.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
   },
 )

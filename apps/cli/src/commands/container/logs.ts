@@ -61,5 +61,6 @@ export const containerLogs = command({
     )
     return { lines: lines.filter(({ time }) => since === undefined || time >= since) }
   },
+  isVerbatim: true,
   human: (result) => result?.lines.map(format).join('\n') ?? '',
 })

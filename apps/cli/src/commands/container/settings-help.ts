@@ -19,5 +19,5 @@ function linesOf(names: readonly string[]): readonly string[] {
 export const settingsHelp: readonly string[] = [
   'Settings for --env, each as MCM.<name>=<value>:',
   ...linesOf(Object.keys(containerSettings).map((name) => name.replace(/^MCM\./, ''))),
-  'What they mean: docs/reference/containers.md, or deployContainer in "selvedge call rpc.discover".',
+  'What they mean: selvedge help settings',
 ]

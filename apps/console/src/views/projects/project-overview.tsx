@@ -1,7 +1,7 @@
 import type { ConsoleProject } from '@selvedge/protocol/console'
 import { duration, Time } from '../../parts/time.tsx'
 import { Card } from '../../parts/view.tsx'
-import { Connect } from './connect.tsx'
+import { Connect } from './connect/connect.tsx'
 
 export default function ProjectOverview({ project }: { project: ConsoleProject }) {
   return (

@@ -1,5 +1,4 @@
-import { RpcError } from '@selvedge/protocol'
-import { isoTime } from '@selvedge/service-kit/clock'
+import { RpcError, version } from '@selvedge/protocol'
 import type { Passkeys } from '../../../registry/credentials/passkeys.ts'
 import { type Passwords, problemOf } from '../../../registry/credentials/passwords.ts'
 import type { RecoveryCodes } from '../../../registry/credentials/recovery-codes.ts'
@@ -27,6 +26,7 @@ export interface PersonParts {
   readonly expiringTokens: Registry['expiringTokens']
   readonly audit: Audit
   readonly identityUrl: () => string
+  readonly discoveryUrl: string
 }
 
 /** A person's own sessions and sign-in methods. */
@@ -66,6 +66,8 @@ export function personHandlers(parts: PersonParts) {
       viewer: await describe(context),
       needsOwner: !context.viewer && !(await people.anyCredential()),
       identityUrl: parts.identityUrl(),
+      discoveryUrl: parts.discoveryUrl,
+      version,
     }),
     'session.end': async (_params, _caller, context) => {
       const { viewer } = context
