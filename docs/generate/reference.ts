@@ -187,7 +187,7 @@ const cliPage = [
   note,
   '# Command line',
   'Every command takes `--json` (one JSON value on standard output), `-v` (the calls that are made, as curl lines, secrets left out), `--context` (a name of `selvedge context add`), `--state`, `--url`, `--identity-url` and `--discovery-url`. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not running, 4 not authorised. Errors go to standard error.',
-  ...commands.map(({ path, args = [], summary, options = [] }) =>
+  ...commands.map(({ path, args = [], summary, options = [], examples = [] }) =>
     [
       `## selvedge ${[...path, ...args.map(({ name }) => name)].join(' ')}`,
       summary,
@@ -205,6 +205,7 @@ const cliPage = [
           `${description}${required ? ' (required)' : ''}`,
         ]),
       ),
+      ...(examples.length > 0 ? [`\`\`\`sh\n${examples.join('\n')}\n\`\`\``] : []),
     ].join('\n\n'),
   ),
 ].join('\n\n')

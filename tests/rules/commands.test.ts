@@ -13,6 +13,13 @@ import { root, temporaryFolder } from '../harness/processes.ts'
 /** Documents of the clone: their commands run in it. */
 const ofClone = ['README.md', 'examples/README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
 
+/** Commands of a clone in programs: its launcher, hints of a command that npx started, and the page's commands for a clone. */
+const forClone = [
+  'apps/cli/bin/selvedge.js',
+  'apps/cli/src/output/program-name.ts',
+  'apps/console/src/views/projects/connect/commands.ts',
+]
+
 /** Runs the program of this name from a registry if it is not installed. */
 const runs = /\b(?:npx|npm exec|npm x|pnpx|pnpm dlx|yarn dlx|bunx)\s+(?:-\S+\s+)*(?:--\s+)?@?selvedge\b/
 /** Installs a package of this name, and not from a file. */
@@ -23,7 +30,7 @@ const requests = /['"](?:@selvedge\/[\w./-]*|selvedge(?:\/[\w./-]*)?)['"]/
 
 const problemsOf = (path: string, text: string): string[] =>
   text.split('\n').flatMap((line, index) => {
-    const isFound = installs.test(line) || (runs.test(line) && !ofClone.includes(path))
+    const isFound = installs.test(line) || (runs.test(line) && ![...ofClone, ...forClone].includes(path))
     return isFound ? [`${path}:${index + 1}: ${line.trim()}`] : []
   })
 

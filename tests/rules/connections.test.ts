@@ -110,6 +110,7 @@ const outbound = new Map([
 
 /** Files with connections that stay on the device or in a page, or that only listen, and why. */
 const inside = new Map([
+  ['apps/cli/src/dev/only-one.ts', 'a socket of this user, to see whether another dev listens on it'],
   ['apps/console/src/parts/map/background/fetch-bounded.ts', 'the page of a browser'],
   ['apps/console/src/parts/map/outlines.ts', 'the page of a browser'],
   ['apps/console/src/session/request.ts', 'the page of a browser'],

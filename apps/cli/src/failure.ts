@@ -5,6 +5,7 @@ import {
   type SelvedgeError,
 } from '@selvedge/client'
 import { catalogue, type Reason } from '@selvedge/protocol'
+import { settingHint } from './setting-hint.ts'
 
 /** Exit codes of protocol.md § 5. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, notRunning: 3, notAuthorised: 4 } as const
@@ -63,10 +64,10 @@ function describe(error: SelvedgeError): Failure {
   }
 }
 
-function describeRpc({ code, reason, hint: given }: RpcFailure): Omit<Failure, 'message'> {
+function describeRpc({ code, reason, message, hint: given }: RpcFailure): Omit<Failure, 'message'> {
   // The usual hint is for programs that send JSON-RPC.
   const hint = (given === catalogue[reason]?.hint && commandHints[reason]) || given
-  if (reason === 'invalid_params') return { code: exitCodes.usage, hint }
+  if (reason === 'invalid_params') return { code: exitCodes.usage, hint: settingHint({ message }) ?? hint }
   const denied = code === -32001 || code === -32003
   return { code: denied ? exitCodes.notAuthorised : exitCodes.failed, hint }
 }

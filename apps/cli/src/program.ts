@@ -3,6 +3,7 @@ import { Argument, Command, CommanderError } from 'commander'
 import type { CommandDeclaration, Input } from './command.ts'
 import { groups } from './commands/index.ts'
 import { type ContextFlags, createContext } from './context/context.ts'
+import { explainParams } from './explain-params.ts'
 import { describeFailure, exitCodes, UsageError } from './failure.ts'
 import { helpOf, helpTopic } from './help/help.ts'
 import { requestsHelp, sharedOptions, wordsOf } from './help/shared-options.ts'
@@ -128,9 +129,11 @@ export async function runCli(
     return code
   } catch (cause) {
     if (cause instanceof CommanderError && cause.code === 'commander.version') return exitCodes.ok
-    const { code, message, hint } = describeFailure(
-      cause instanceof CommanderError ? asUsageError(cause, argv, commands) : cause,
-    )
+    const command = commandOf(argv, commands)
+    const { code, message, hint } = {
+      ...describeFailure(cause instanceof CommanderError ? asUsageError(cause, command) : cause),
+      ...(command && explainParams(cause, command)),
+    }
     terminal.note(
       `error: ${indented(message)}${hint === undefined ? '' : `\nhint: ${indented(typed(hint))}`}`,
     )
@@ -177,18 +180,21 @@ const isKnown = (path: readonly string[], commands: readonly CommandDeclaration[
   commands.some((each) => path.every((word, at) => each.path[at] === word))
 
 /** A mistake in arguments or options that commander found, with how the command is called. */
-function asUsageError(
-  { message }: CommanderError,
-  argv: readonly string[],
-  commands: readonly CommandDeclaration[],
-): UsageError {
+function asUsageError({ message }: CommanderError, found: CommandDeclaration | undefined): UsageError {
   const [problem = '', ...advice] = message.replace(/^error: /, '').split('\n')
-  const words = wordsOf(argv)
-  const matching = commands.filter(({ path }) => path.every((word, at) => words[at] === word))
-  const found = matching.toSorted((one, other) => other.path.length - one.path.length)[0]
   const help = found ? usageOf(found) : 'Run "selvedge --help".'
   const hints = advice.map((each) => each.replace(/^\((.*)\)$/, '$1'))
   return new UsageError(plain(problem), [...hints, help].join(' '))
+}
+
+/** The command that a command line calls: the one with the most words. */
+function commandOf(
+  argv: readonly string[],
+  commands: readonly CommandDeclaration[],
+): CommandDeclaration | undefined {
+  const words = wordsOf(argv)
+  const matching = commands.filter(({ path }) => path.every((word, at) => words[at] === word))
+  return matching.toSorted((one, other) => other.path.length - one.path.length)[0]
 }
 
 function usageOf({ path, args = [], options = [] }: CommandDeclaration): string {
@@ -207,5 +213,9 @@ const plain = (problem: string): string =>
     .replace(/^command-argument value /, '')
     .replace(/ is invalid for argument '(\w+)'\. Allowed choices are /, ' is not a valid <$1>; allowed are ')
     .replace(/^required option '(.*)' not specified$/, 'the option $1 is missing')
+    .replace(
+      /^too many arguments for '(\w+)'\. Expected (\d+) arguments? but got \d+: /,
+      '"$1" has $2 arguments, and got: ',
+    )
     .replace(/^missing required argument '(.*)'$/, '<$1> is missing')
     .replace(/\.$/, '')

@@ -1,5 +1,6 @@
 /** What the user may have meant by a word that is no command: by its meaning, by its spelling, or as the name of a method. */
 import { methods } from '@selvedge/protocol'
+import { closest, maxWordLength, similar } from './closest.ts'
 import type { CommandDeclaration } from './command.ts'
 
 /** Words of other tools and of the API, and the command that does what they mean. */
@@ -112,8 +113,6 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
 }
 
 const maxSuggestions = 3
-/** Longer words are no typing mistakes. */
-const maxWordLength = 40
 
 /**
  * @param group words of the group that the word is in; empty for a first word
@@ -127,7 +126,8 @@ export function suggest(
   if (word.length > maxWordLength) return []
   const asked = word.toLowerCase()
   const found = group.length === 0 ? byMeaning(asked, commands) : bySynonym(group, asked, commands)
-  const all = [...found, ...bySpelling(group, asked, commands)]
+  // A word of another tool has its meaning, and no similar spelling.
+  const all = found.length > 0 ? found : bySpelling(group, asked, commands)
   return [...new Set(all)].slice(0, maxSuggestions)
 }
 
@@ -150,7 +150,10 @@ function bySynonym(
   commands: readonly CommandDeclaration[],
 ): readonly string[] {
   const words = nextWords(group, commands)
-  const meant = Object.hasOwn(synonyms, word) ? synonyms[word]! : []
+  // "pul" for "pull", unless it is closer to a word of the group.
+  const known = Object.hasOwn(synonyms, word) ? word : closest(word, [...words, ...Object.keys(synonyms)])
+  const meant =
+    known !== undefined && Object.hasOwn(synonyms, known) && !words.includes(known) ? synonyms[known]! : []
   return meant.filter((each) => words.includes(each)).map((each) => [...group, each].join(' '))
 }
 
@@ -163,37 +166,8 @@ function bySpelling(
   return similar(word, nextWords(group, commands)).map((each) => [...group, each].join(' '))
 }
 
-const similar = (word: string, words: readonly string[]): string[] =>
-  words
-    .map((each) => ({ each, distance: editDistance(word.toLowerCase(), each.toLowerCase()) }))
-    .filter(({ each, distance }) => distance <= Math.max(each.length, word.length) / 3)
-    .sort((a, b) => a.distance - b.distance)
-    .map(({ each }) => each)
-
-/** The word that was probably meant, by its spelling. */
-export const closest = (word: string, words: readonly string[]): string | undefined =>
-  word.length > maxWordLength ? undefined : similar(word, words)[0]
-
 /** The words that may follow a group. */
 export function nextWords(group: readonly string[], commands: readonly CommandDeclaration[]): string[] {
   const inGroup = commands.filter(({ path }) => group.every((each, at) => path[at] === each))
   return [...new Set(inGroup.flatMap(({ path }) => path.slice(group.length, group.length + 1)))]
-}
-
-/** Letters to insert, remove, replace, or exchange with the next one (optimal string alignment). */
-function editDistance(a: string, b: string): number {
-  let before: number[] = []
-  let last = Array.from({ length: b.length + 1 }, (_, at) => at)
-  for (let row = 1; row <= a.length; row++) {
-    const line = [row]
-    for (let at = 1; at <= b.length; at++) {
-      const isSame = a[row - 1] === b[at - 1]
-      const isSwapped = row > 1 && at > 1 && a[row - 1] === b[at - 2] && a[row - 2] === b[at - 1]
-      line[at] = Math.min(last[at]! + 1, line[at - 1]! + 1, last[at - 1]! + (isSame ? 0 : 1))
-      if (isSwapped) line[at] = Math.min(line[at]!, before[at - 2]! + 1)
-    }
-    before = last
-    last = line
-  }
-  return last[b.length]!
 }

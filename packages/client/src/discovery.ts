@@ -16,7 +16,7 @@ import {
 } from '@selvedge/protocol'
 import type { Prove } from './identity.ts'
 import { read, sendWithProof, successOf } from './oauth.ts'
-import { type CallOptions, type Connection, send } from './send.ts'
+import { type CallOptions, type Connection, expectUrl, send } from './send.ts'
 
 /** Signs one request of a session: the value of its Authorization header. */
 export type AuthorizeRequest = (method: string, path: string, body: string) => string
@@ -68,6 +68,7 @@ export interface DiscoveryClient {
  * ```
  */
 export function createDiscoveryClient(connection: Connection): DiscoveryClient {
+  expectUrl(connection)
   const nonces: { current: string | undefined } = { current: undefined }
   const { url } = connection
   const get = async (path: string, Authorization: string, options?: CallOptions) =>

@@ -13,7 +13,7 @@ import {
 } from '@selvedge/protocol'
 import { read, sendWithProof, successOf } from './oauth.ts'
 import type { ProofKey } from './proof-key.ts'
-import { type CallOptions, type Connection, send } from './send.ts'
+import { type CallOptions, type Connection, expectUrl, send } from './send.ts'
 
 export interface Exchange {
   readonly clientId: string
@@ -91,6 +91,7 @@ export interface IdentityClient {
  * ```
  */
 export function createIdentityClient(connection: Connection): IdentityClient {
+  expectUrl(connection)
   const nonces: { current: string | undefined } = { current: undefined }
   const { url } = connection
 

@@ -1,6 +1,6 @@
 import { type InputOf, type Method, type ResultOf, type RpcErrorObject, rpcPath } from '@selvedge/protocol'
 import { ConnectionFailure, RpcFailure } from './errors.ts'
-import { type CallOptions, type Connection, send } from './send.ts'
+import { type CallOptions, type Connection, expectUrl, send } from './send.ts'
 
 export type MethodTable = Readonly<Record<string, Method>>
 
@@ -90,6 +90,7 @@ export function createRpcClient<Table extends MethodTable>(
   table: Table,
   connection: RpcConnection,
 ): RpcClient<Table> {
+  expectUrl(connection)
   const client: Record<string, unknown> = {}
   for (const name of Object.keys(table)) {
     const { name: method, timeoutMs } = table[name]!

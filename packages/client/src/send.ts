@@ -31,6 +31,21 @@ export interface Connection {
   readonly timeoutMs?: number
 }
 
+/**
+ * Refuses a connection without a usable URL when the client is made, and not at its first call. A getter is not called.
+ *
+ * @throws TypeError with what was given
+ */
+export function expectUrl(connection: unknown): void {
+  const given: object = Object(connection)
+  const { value, get } = Object.getOwnPropertyDescriptor(given, 'url') ?? {}
+  if (get !== undefined || (typeof value === 'string' && /^https?:/.test(value) && URL.canParse(value)))
+    return
+  throw new TypeError(
+    `the url of the connection is ${JSON.stringify(value) ?? typeof value}; expected the URL of the service, such as { url: 'http://127.0.0.1:8083' }`,
+  )
+}
+
 export interface CallOptions {
   /** Cancels the call. */
   readonly signal?: AbortSignal

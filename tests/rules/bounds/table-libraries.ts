@@ -351,6 +351,11 @@ export const programs: Bounds = {
     'startRun.sent': own('one promise of a request'),
     'all that compile.arrayBuffer() reads': own('one core module of the component'),
   },
+  'apps/cli/src/dev/only-one.ts': {
+    'files of onlyOne': own(
+      'one socket for each `dev` of this user; the next one removes those of killed processes',
+    ),
+  },
   'apps/cli/src/compose/env-file.ts': {
     'readEnvFile.known': passing('a file of `limits.ts: envFileBytes: 256 * 1024`'),
   },

@@ -158,7 +158,7 @@ describe('a mistake', () => {
     '--client-secret-file',
   ]
   it.each([
-    [['nonsense'], 2, /unknown command "nonsense"\nhint: Run "selvedge --help"/],
+    [['nonsense'], 2, /unknown command "nonsense"\nhint: "selvedge help" lists/],
     [['getme'], 2, /unknown command "getme"\nhint: Did you mean "selvedge me"\?/],
     [
       ['container', 'ls'],
@@ -187,7 +187,7 @@ describe('a mistake', () => {
     [
       ['gps', 'update', '--latitude', '1'],
       2,
-      /--longitude <degrees> is missing\nhint: Usage: [\s\S]*Run "selvedge gps update --help"/,
+      /--longitude <degrees> is missing\nhint: Usage: [\s\S]*"selvedge help gps update" explains it/,
     ],
     [
       ['location', 'share', 'everyone', '1km'],
@@ -203,7 +203,7 @@ describe('a mistake', () => {
     [
       ['admin', 'token', 'developer', '--email', 'a@b.cd', '--client-id', 'x', '--days', 'many'],
       2,
-      /--days is many/,
+      /--days is "many", not a whole number of days from 1 to 365/,
     ],
     [['call', 'getMe', '{'], 2, /not JSON/],
     [

@@ -1,8 +1,8 @@
 import { callRpc, RpcFailure } from '@selvedge/client'
 import { methods } from '@selvedge/protocol'
+import { closest } from '../closest.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../failure.ts'
-import { closest } from '../suggest.ts'
 
 /** A single argument that is a JSON object or array holds all parameters; otherwise each argument is one string. */
 function readParams(args: readonly string[]): object {
@@ -25,6 +25,7 @@ export const call = command({
     { name: '<method>', description: 'name of the method, such as getMe' },
     { name: '[params...]', description: 'its parameters, in their order' },
   ],
+  examples: ['selvedge call getMe', 'selvedge call rpc.discover'],
   run: async ({ runtimeConnection }, { args: [method = '', ...params] }) => {
     try {
       return await callRpc(runtimeConnection, method, readParams(params))

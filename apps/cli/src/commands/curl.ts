@@ -35,6 +35,7 @@ export const curl = command({
     { flags: '-o, --output <file>', description: 'write the body to a file as it is, of any size' },
     ...accessTokenOptions,
   ],
+  examples: ['selvedge curl hello', "selvedge curl hello /items/7 -X PUT -d '{}'"],
   run: async (
     context,
     { args: [service = '', path = ''], options },

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { AppRecord, ContainerRecord } from '@selvedge/protocol'
 import { command, type Input } from '../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
@@ -45,6 +46,11 @@ export const deploy = command({
     ...accessTokenOptions,
   ],
   notes: settingsHelp,
+  examples: [
+    'selvedge deploy hello',
+    'selvedge deploy hello --name api --env MCM.ACCESS=public',
+    'selvedge deploy compose.yaml   # the containers of a Compose file as one app',
+  ],
   run: async (context, { args: [folder = '.'], options }): Promise<Deployed | AppRecord> => {
     const token = () => accessTokenOf(context, options, 'openid edge:mcm')
     if (isComposeName(folder) && !isFolder(folder))
@@ -108,8 +114,10 @@ function expectFolder(path: string, { profile, now }: Input['options']): void {
   if (found?.isDirectory()) return
   throw new UsageError(
     found ? `${path} is a file, not a folder` : `there is no folder ${JSON.stringify(path)}`,
-    found
-      ? `An archive is deployed in two steps: selvedge image deploy ${path}, then selvedge container deploy --name <name> --image <name>`
-      : 'Name the folder of a function, or create one: selvedge init worker hello',
+    found && !path.endsWith('.tar')
+      ? `Name the folder that it is in: selvedge deploy ${dirname(path)}`
+      : found
+        ? `An archive is deployed in two steps: selvedge image deploy ${path}, then selvedge container deploy --name <name> --image <name>`
+        : 'Name the folder of a function, or create one: selvedge init worker hello',
   )
 }

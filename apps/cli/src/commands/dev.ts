@@ -22,6 +22,7 @@ export const dev = command({
     { flags: '--env-file <file>', description: 'file with KEY=value lines' },
     ...accessTokenOptions,
   ],
+  examples: ['selvedge dev hello', 'selvedge dev hello --env MCM.ACCESS=public --env GREETING=hi'],
   run: async (context, { args: [folder = '.'], options }) => {
     expectFolder(folder)
     const name = typeof options.name === 'string' ? options.name : basename(resolve(folder)).toLowerCase()

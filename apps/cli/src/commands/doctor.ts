@@ -27,6 +27,7 @@ export const doctor = command({
       description: 'run the commands of failed checks that need no decision, as root, and check again',
     },
   ],
+  examples: ['selvedge doctor', 'selvedge doctor --production'],
   run: async (context, { options }) => {
     const isProduction = options.production === true
     const found = await checksFor(context, isProduction)

@@ -221,7 +221,7 @@ export const groups: Readonly<Record<string, string>> = {
   service: 'The systemd service of an installed program.',
   admin: "The operator's commands, over the socket of the identity service.",
   'admin account': 'Accounts.',
-  'admin link': 'Links to sign in once that nobody has used yet.',
+  'admin link': 'Links for one sign-in that were not used yet.',
   'admin project': 'Projects and their client IDs.',
   'admin company': 'Companies with a provider of their own for the console.',
   'admin issuer': 'OpenID Connect issuers that projects trust.',

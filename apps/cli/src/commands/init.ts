@@ -23,6 +23,12 @@ export const init = command({
     { name: '<kind>', description: 'kind of project', choices: ['function', 'oci', 'wasm', 'worker'] },
     { name: '<dir>', description: 'new folder' },
   ],
+  examples: [
+    'selvedge init worker hello     # module worker in TypeScript',
+    'selvedge init function hello   # handler with request and response',
+    'selvedge init wasm hello       # WASI program',
+    'selvedge init oci hello        # container without an image registry',
+  ],
   run: async (_, { args: [kind = '', folder = ''] }) => {
     if (existsSync(folder) && readdirSync(folder).length > 0)
       throw new UsageError(`${folder} is not empty`, 'Give the name of a new folder.')

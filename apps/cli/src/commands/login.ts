@@ -8,6 +8,7 @@ export const login = command({
   summary:
     'Sign in with a browser on any device. Later commands then need no token. With --json, first one line with the code, then one with the result.',
   options: signInOptions,
+  examples: ['selvedge login', 'selvedge login --identity-url https://id.example.com'],
   run: async (context, { options }) => {
     const made = await signIn(context, options)
     const { identityUrl, clientId, scope } = made

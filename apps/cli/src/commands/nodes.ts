@@ -26,6 +26,7 @@ export const nodes = command({
     { flags: '--after <id>', description: 'account: "next" of the page before' },
     ...accessTokenOptions,
   ],
+  examples: ['selvedge nodes', 'selvedge nodes --cluster proximity --radius 2000'],
   run: async (context, { options }): Promise<Result> => {
     const cluster = String(options.cluster ?? 'account') as Cluster
     if (!clusters.includes(cluster))

@@ -32,6 +32,7 @@ export const simulate = command({
       description: 'report to the running stack, within its limits; default: to a temporary stack',
     },
   ],
+  examples: ['selvedge simulate --nodes 10000 --rate 1000 --seconds 60'],
   run: async ({ terminal, selection, state }, { options }) => {
     // A separate program, so that other commands do not load it.
     const program = installedProgram('simulator/dist/main.cjs')
@@ -53,7 +54,10 @@ export const simulate = command({
     })
     const [code] = (await once(child, 'close')) as [number | null]
     if (code === 2)
-      throw new UsageError(errors.trim() || 'the options are not valid', 'See selvedge simulate --help.')
+      throw new UsageError(
+        errors.trim() || 'the options are not valid',
+        '"selvedge help simulate" explains the options.',
+      )
     if (code !== 0) throw new Error(errors.trim() || 'the simulation failed')
     return JSON.parse(out) as SimulationReport
   },

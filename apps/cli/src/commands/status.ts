@@ -51,6 +51,7 @@ export const status = command({
   path: ['status'],
   summary:
     'Show which programs run, which services the runtime can reach and since when, and what needs attention.',
+  examples: ['selvedge status', 'selvedge status --context kitchen'],
   run: async (context) => {
     const { runtime, signIns, selection } = context
     const { nodeId, accountId, name, version, time, network, revocations, offline, notices } =

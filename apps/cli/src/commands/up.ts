@@ -11,6 +11,11 @@ export const up = command({
   summary:
     'Make this device yours: sign in, unless you are signed in already, and associate the device with your account. With --json, first one line with the code, if you have to sign in.',
   options: signInOptions,
+  examples: [
+    'selvedge up',
+    'selvedge up --client-id demo-4f2a   # for services of that project',
+    'selvedge up --skip-browser          # without a desktop: the code and the page are printed',
+  ],
   run: async (context, { options }) => {
     const edgeAccessToken = await tokenOf(context, options)
     const { accountId } = await context.runtime.associateAccount({ edgeAccessToken })

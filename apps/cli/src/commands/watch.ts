@@ -3,6 +3,7 @@ import { ConnectionFailure, isSelvedgeError, RpcFailure } from '@selvedge/client
 import { watchEvents } from '@selvedge/client/node'
 import { type RuntimeEvent, type TopicName, topicNames, topics } from '@selvedge/protocol'
 import { onOneLine } from '@selvedge/protocol/redaction'
+import { closest } from '../closest.ts'
 import { command, type Input } from '../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
 import type { Context } from '../context/context.ts'
@@ -39,7 +40,9 @@ function readTopics(args: readonly string[]): readonly TopicName[] {
   if (unknown !== undefined)
     throw new UsageError(
       `there is no topic ${JSON.stringify(unknown)}`,
-      `Topics are ${topicNames.join(', ')}.`,
+      closest(unknown, topicNames) === undefined
+        ? `Topics are ${topicNames.join(', ')}.`
+        : `Did you mean ${closest(unknown, topicNames)}?`,
     )
   return args.length === 0 ? topicNames : ([...new Set(args)] as TopicName[])
 }

@@ -8,6 +8,7 @@ export const why = command({
     'Show what happened to a container: when, who caused it, and which rule. Also for a removed container.',
   args: [{ name: '<container>', description: 'id or name of the container' }],
   options: accessTokenOptions,
+  examples: ['selvedge why hello'],
   run: async (context, { args: [id = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
     return ofClient(edgeAccessToken, context.runtime.getContainerHistory({ edgeAccessToken, id }))

@@ -20,8 +20,16 @@ export function explainEmpty(
   if (!json) terminal.note(onOneLine(aboutClient(edgeAccessToken)))
 }
 
-/** The same call; if the image or container is not found, the error names the client that it was looked for under. */
-export async function ofClient<T>(edgeAccessToken: string, call: Promise<T>): Promise<T> {
+/**
+ * The same call; if the image or container is not found, the error names the client that it was looked for under.
+ *
+ * @param list sentence with the command that lists what there is
+ */
+export async function ofClient<T>(
+  edgeAccessToken: string,
+  call: Promise<T>,
+  list: string = usualHint,
+): Promise<T> {
   try {
     return await call
   } catch (cause) {
@@ -32,7 +40,7 @@ export async function ofClient<T>(edgeAccessToken: string, call: Promise<T>): Pr
       data: {
         reason: cause.reason,
         detail: cause.message,
-        hint: `${cause.hint === catalogue.not_found.hint ? usualHint : cause.hint} ${aboutClient(edgeAccessToken)}`,
+        hint: `${cause.hint === catalogue.not_found.hint ? list : cause.hint} ${aboutClient(edgeAccessToken)}`,
         retryable: cause.retryable,
       },
     })

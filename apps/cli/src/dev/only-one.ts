@@ -7,10 +7,10 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
+import type { Input } from '../command.ts'
 import { configFolder } from '../context/config-folder.ts'
 import type { Context } from '../context/context.ts'
 import { UsageError } from '../failure.ts'
-import type { DevTarget } from './session.ts'
 
 /** Bytes of a path that the system accepts for a socket, with the zero byte at its end. */
 const maxPathBytes = 104
@@ -18,7 +18,10 @@ const maxPathBytes = 104
 const acceptMs = 2000
 
 /** The claim of a session to its service. The first deployment at which the runtime answers makes it. */
-export function createClaim(context: Context, { name, options }: DevTarget) {
+export function createClaim(
+  context: Context,
+  { name, options }: { readonly name: string; readonly options: Input['options'] },
+) {
   let held: (() => void) | undefined
   return {
     /** @throws UsageError while another `dev` deploys the service */

@@ -26,7 +26,7 @@ export const sharedOptions: readonly OptionDeclaration[] = [
 const withValue: ReadonlySet<string> = new Set(
   sharedOptions
     .filter(({ flags }) => flags.includes('<'))
-    .map(({ flags }) => flags.replace(/^.*(--\S+).*$/, '$1')),
+    .flatMap(({ flags }) => flags.split(' ').filter((word) => word.startsWith('--'))),
 )
 
 /** The words of a command line before `--`, without options and without the values of shared options. */

@@ -10,6 +10,7 @@ import {
 } from '@selvedge/protocol/tokens'
 import { command, type Input } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
+import { readNumber } from '../../number-option.ts'
 
 const listOf = (text: Input['options'][string]): string[] | null =>
   typeof text === 'string' ? text.split(/[\s,]+/).filter(Boolean) : null
@@ -117,7 +118,7 @@ export const adminProjectOffline = command({
     },
   ],
   run: async ({ admin }, { args: [clientId = ''], options }) => {
-    const maxDays = Number(options.maxDays)
+    const maxDays = readNumber('--max-days', options.maxDays, { min: 0, max: 365, unit: 'days' })
     const scopes = listOf(options.scopes) ?? []
     const unknown = scopes.find((each) => !isLeaseScope(each))
     if (unknown !== undefined)

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { command, type Input } from '../../command.ts'
 import type { Context } from '../../context/context.ts'
 import type { ServiceName } from '../../context/services.ts'
-import { UsageError, withPath } from '../../failure.ts'
+import { reasonOf, UsageError, withPath } from '../../failure.ts'
 import { installedProgram, nodeOfPrograms } from '../../installed.ts'
 import { unitEnv } from '../../production/installed-service.ts'
 
@@ -173,7 +173,7 @@ function openNew(draft: string): number {
     return openSync(draft, 'wx', 0o600)
   } catch (cause) {
     throw new UsageError(
-      `can't create a file in ${dirname(draft)}: ${(cause as Error).message}`,
+      `can't create a file in ${dirname(draft)}: ${reasonOf(cause)}`,
       'Name a file in a folder that exists and that you may write to.',
     )
   }
@@ -193,7 +193,7 @@ function openExisting(file: string): number {
   try {
     source = openSync(file, 'r')
   } catch (cause) {
-    throw new UsageError(`can't read ${file}: ${(cause as Error).message}`, 'Name the file of a backup.')
+    throw new UsageError(`can't read ${file}: ${reasonOf(cause)}`, 'Name the file of a backup.')
   }
   if (fstatSync(source).isFile()) return source
   closeSync(source)

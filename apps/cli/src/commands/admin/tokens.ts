@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { command } from '../../command.ts'
-import { UsageError } from '../../failure.ts'
+import { readNumber } from '../../number-option.ts'
 
 export const adminTokenDeveloper = command({
   path: ['admin', 'token', 'developer'],
@@ -18,10 +18,8 @@ export const adminTokenDeveloper = command({
     },
   ],
   run: async ({ admin }, { options }) => {
-    const days = options.days === undefined ? null : Number(options.days)
-    if (days !== null && !Number.isInteger(days)) {
-      throw new UsageError(`--days is ${options.days}`, 'Give a whole number of days, such as --days 30.')
-    }
+    const range = { min: 1, max: 365, unit: 'days' }
+    const days = options.days === undefined ? null : readNumber('--days', options.days, range)
     const made = await admin['token.developer.create']({
       email: typeof options.email === 'string' ? options.email : null,
       clientId: String(options.clientId),

@@ -15,7 +15,11 @@ const change = (verb: string, summary: string, doing: string, methods: AppMethod
     options: accessTokenOptions,
     run: async (context, { args: [name = ''], options }) => {
       const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
-      const changed = ofClient(edgeAccessToken, changeApp(context, methods, { edgeAccessToken, name }))
+      const changed = ofClient(
+        edgeAccessToken,
+        changeApp(context, methods, { edgeAccessToken, name }),
+        '"selvedge app list" shows what there is.',
+      )
       return spinning(context.terminal, `${doing} ${name}`, changed)
     },
     human: ({ name, revision, members }) =>

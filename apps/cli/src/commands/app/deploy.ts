@@ -96,7 +96,7 @@ function expectValid({ plan, problems, moreProblems }: Checked, path: string): A
   if (plan) return plan
   const [first] = problems
   const count = problems.length + moreProblems
-  const place = first ? `${first.file}:${first.line}:${first.column}: ${first.path}: ${first.message}` : path
+  const [place = path] = first ? linesOf([first]) : []
   throw new UsageError(
     count > 1 ? `${place} There are ${count - 1} more problems.` : place,
     `See every problem: selvedge compose check ${path}`,

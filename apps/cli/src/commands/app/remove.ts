@@ -11,7 +11,11 @@ export const appRemove = command({
   run: async (context, { args: [name = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
     const removed = context.runtime.removeApp({ edgeAccessToken, name })
-    return ofClient(edgeAccessToken, spinning(context.terminal, `removing ${name}`, removed))
+    return ofClient(
+      edgeAccessToken,
+      spinning(context.terminal, `removing ${name}`, removed),
+      '"selvedge app list" shows what there is.',
+    )
   },
   human: ({ name }) => `removed ${name}`,
 })

@@ -42,6 +42,7 @@ export const containerList = command({
   summary:
     'List the containers of the project: state, time since the start, memory, restarts, path, ports, next time.',
   options: accessTokenOptions,
+  examples: ['selvedge ps', 'selvedge ps --json'],
   run: async (context, { options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
     const [containers, { time }] = await Promise.all([

@@ -5,6 +5,7 @@ import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { ofClient } from '../../context/service-access.ts'
 import { UsageError } from '../../failure.ts'
+import { readNumber } from '../../number-option.ts'
 import { formatJsonLine } from '../../output/json.ts'
 
 /** Lines that a runtime keeps at most for one answer. */
@@ -37,14 +38,10 @@ export const containerLogs = command({
     { flags: '-f, --follow', description: 'show new lines until interrupted' },
     ...accessTokenOptions,
   ],
+  examples: ['selvedge logs hello --follow', 'selvedge logs hello --since 10m --tail 500'],
   run: async (context, { args: [id = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
-    const tail = Number(options.tail ?? 100)
-    if (!Number.isInteger(tail) || tail < 1 || tail > maxTail)
-      throw new UsageError(
-        `--tail is ${JSON.stringify(options.tail)}, not a whole number from 1 to ${maxTail}`,
-        'For example --tail 50',
-      )
+    const tail = readNumber('--tail', options.tail ?? '100', { min: 1, max: maxTail, unit: 'lines' })
     const now = Date.parse((await context.runtime.getMe()).time.now)
     const since = typeof options.since === 'string' ? readSince(options.since, now) : undefined
     if (options.follow) {

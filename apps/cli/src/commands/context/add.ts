@@ -12,6 +12,7 @@ export const contextAdd = command({
     { flags: '--api-key-file <file>', description: 'file with the API key of the runtime, if it needs one' },
     { flags: '--use', description: 'also use it from now on' },
   ],
+  examples: ['selvedge context add kitchen --url https://kitchen.example:8083 --use'],
   run: async ({ contexts }, { args: [name = ''], options }) => {
     const made = readContext(name, options)
     contexts.add(made)

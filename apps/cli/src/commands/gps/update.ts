@@ -1,5 +1,15 @@
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { UsageError } from '../../failure.ts'
+
+/** @throws UsageError for a latitude that can only be a longitude */
+function expectOrder(longitude: string, latitude: string): void {
+  if (!(Math.abs(Number(latitude)) > 90) || Math.abs(Number(longitude)) > 90) return
+  throw new UsageError(
+    `--latitude is ${JSON.stringify(latitude)}; expected from -90 to 90 degrees`,
+    `Are the two the wrong way round? --longitude ${latitude} --latitude ${longitude}`,
+  )
+}
 
 export const gpsUpdate = command({
   path: ['gps', 'update'],
@@ -11,8 +21,10 @@ export const gpsUpdate = command({
     { flags: '--bearing <degrees>', description: 'degrees from north, 0 to 360; default 0' },
     ...accessTokenOptions,
   ],
+  examples: ['selvedge gps update --longitude -123.115 --latitude 49.25 --speed 0 --bearing 0'],
   run: async (context, { options }) => {
     const value = (name: string) => String(options[name] ?? '0')
+    expectOrder(value('longitude'), value('latitude'))
     const edgeAccessToken = await accessTokenOf(context, options, 'openid')
     return context.runtime.updateGps({
       edgeAccessToken,

@@ -1,8 +1,10 @@
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
-import { UsageError } from '../../failure.ts'
+import { readNumber } from '../../number-option.ts'
 
 /** Default lifetime of a code in seconds. */
+/** A century. */
+const maxLifeSeconds = 3_155_760_000
 const defaultLifeSeconds = 300
 
 export const hmacCreate = command({
@@ -15,13 +17,8 @@ export const hmacCreate = command({
     ...accessTokenOptions,
   ],
   run: async (context, { options }) => {
-    const life = Number(options.expiresIn ?? defaultLifeSeconds)
-    if (!Number.isInteger(life) || life < 1) {
-      throw new UsageError(
-        `--expires-in is ${options.expiresIn}`,
-        'Give whole seconds, such as --expires-in 300.',
-      )
-    }
+    const { expiresIn = String(defaultLifeSeconds) } = options
+    const life = readNumber('--expires-in', expiresIn, { min: 1, max: maxLifeSeconds, unit: 'seconds' })
     const edgeAccessToken = await accessTokenOf(context, options, 'openid')
     const { nodeId, time } = await context.runtime.getMe()
     return context.runtime.getEdgeHmacCode({

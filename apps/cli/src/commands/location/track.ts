@@ -2,6 +2,7 @@ import type { TrackOptions } from '@selvedge/protocol'
 import { command, type Input } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { UsageError } from '../../failure.ts'
+import { readNumber } from '../../number-option.ts'
 import { told } from './share.ts'
 
 const isoTime = (at: number): string => new Date(at).toISOString()
@@ -9,8 +10,16 @@ const isoTime = (at: number): string => new Date(at).toISOString()
 function readPage({ limit, before }: Input['options']): TrackOptions {
   const at = before === undefined ? undefined : Date.parse(String(before))
   if (Number.isNaN(at))
-    throw new UsageError(`--before is ${String(before)}`, 'Give a time such as 2026-01-31T12:00:00Z.')
-  return { ...(limit !== undefined && { limit: Number(limit) }), ...(at !== undefined && { before: at }) }
+    throw new UsageError(
+      `--before is ${JSON.stringify(before)}, which is no time`,
+      'Give a time such as 2026-01-31T12:00:00Z.',
+    )
+  return {
+    ...(limit !== undefined && {
+      limit: readNumber('--limit', limit, { min: 1, max: 10_000, unit: 'points' }),
+    }),
+    ...(at !== undefined && { before: at }),
+  }
 }
 
 export const locationTrack = command({
@@ -30,14 +39,9 @@ export const locationTrack = command({
     const edgeAccessToken = await accessTokenOf(context, options, 'openid')
     if (options.days === undefined && options.off === undefined)
       return context.runtime.getLocationTrack({ edgeAccessToken, options: readPage(options) })
-    const days = Number(options.days)
-    if (options.off === undefined && !(days > 0 && days <= 31))
-      throw new UsageError(
-        `--days is ${String(options.days)}`,
-        'Give a number greater than 0 and at most 31.',
-      )
-    const until =
-      options.off === undefined ? new Date((context.now() + days * 86_400) * 1000).toISOString() : ''
+    const range = { min: 0.01, max: 31, unit: 'days', fraction: true }
+    const days = options.off === undefined ? readNumber('--days', options.days, range) : 0
+    const until = days > 0 ? new Date((context.now() + days * 86_400) * 1000).toISOString() : ''
     return context.runtime.setLocationTrack({ edgeAccessToken, until })
   },
   human: (result) => {

@@ -9,6 +9,10 @@ export const secretRemove = command({
   options: accessTokenOptions,
   run: async (context, { args: [name = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
-    return ofClient(edgeAccessToken, context.runtime.removeSecret({ edgeAccessToken, name }))
+    return ofClient(
+      edgeAccessToken,
+      context.runtime.removeSecret({ edgeAccessToken, name }),
+      '"selvedge secret list" shows what there is.',
+    )
   },
 })

@@ -17,6 +17,7 @@ export const share = command({
     },
     { flags: '--until <time>', description: 'duration (12h, 30d), date, or time' },
   ],
+  examples: ['selvedge share hello --with ada@example.com --until 30d'],
   run: async (context, { args: [service = ''], options }) => {
     const { with: who, until } = options
     if (typeof who !== 'string' || typeof until !== 'string')

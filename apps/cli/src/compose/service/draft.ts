@@ -1,6 +1,6 @@
 /** A service while its keys are read, and the tables that declare its keys. */
 import type { AppService } from '@selvedge/protocol'
-import { closest } from '../../suggest.ts'
+import { closest } from '../../closest.ts'
 import { type At, type Member, membersOf, problem } from '../at.ts'
 import type { FolderFiles } from '../folder-files.ts'
 import { composeLimits } from '../limits.ts'
