@@ -1,4 +1,4 @@
-/** What the command line answers to mistakes: the table of docs/mistakes.md, which a person reads and this test compares. */
+/** What the command line answers to mistakes: the table of docs/reference/mistakes.md, which a person reads and this test compares. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -8,7 +8,7 @@ import { filesOfMistakes, type Mistake, mistakes } from '../../harness/mistakes.
 import { root, temporaryFolder } from '../../harness/processes.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 
-const page = join(root, 'docs/mistakes.md')
+const page = join(root, 'docs/reference/mistakes.md')
 
 let services: Services
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -45,8 +45,14 @@ const masked = (text: string): string =>
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .trim()
 
+/** Each line as code: what it has is shown as it is. */
 const cell = (text: string): string =>
-  text.replaceAll('|', '\\|').replaceAll('<', '\\<').replaceAll('\n', '<br>')
+  text
+    .replaceAll('|', '\\|')
+    .replaceAll('`', "'")
+    .split('\n')
+    .map((line) => (line.trim() === '' ? '' : `\`${line}\``))
+    .join('<br>')
 
 async function rowOf(mistake: Mistake): Promise<string> {
   const ran = await runHere(folder.path, mistake.typed, { env: envOf(mistake) })
@@ -73,7 +79,7 @@ async function makePage(): Promise<string> {
 
 # Mistakes, and what is answered
 
-For contributors: ${mistakes.length} mistakes at the command line. A message says what is wrong with the value that was typed; the hint is one thing
+For contributors: ${mistakes.length} mistakes at the command line. A message names the value that was typed and what is wrong with it; the hint is one thing
 to type next. Read the rows that a change of yours changes as a person who did not write it.
 
 ${parts.join('\n\n')}
@@ -96,5 +102,5 @@ it('no answer has a value that is no value, a stack, or a list of everything', a
   // A mistake never ends with success.
   expect(rows.filter((row) => /\| 0 \|/.test(row))).toEqual([])
   // Each answer has a next step.
-  expect(rows.filter((row) => !row.includes('hint: '))).toEqual([])
+  expect(rows.filter((row) => !row.includes('`hint: '))).toEqual([])
 })
