@@ -140,8 +140,12 @@ describe('the console', needs('chromium-headless-shell'), () => {
     await devices.goto(`${origin()}/devices`)
     await devices.getByText('No devices yet').waitFor()
 
-    expect(await textOf('Command that connects the device')).toBe('selvedge up')
-    expect(await textOf('Command that signs in for the project')).toContain(projectPath.split('/')[2])
+    const clientId = projectPath.split('/')[2]
+    expect(await textOf('Commands: Install the runtime')).toBe('sudo apt install ./selvedge_*.deb')
+    expect(await textOf('Commands: Sign in and connect')).toContain(
+      `sudo selvedge up --client-id ${clientId}`,
+    )
+    await page.getByText('Waiting for a new device.').waitFor()
     await page.getByRole('button', { name: 'curl' }).click()
     await page.getByLabel('Runtime address').fill(stack.runtime.url)
     const { stdout } = await shell(await textOf('Commands of the whole flow'))
@@ -154,6 +158,10 @@ describe('the console', needs('chromium-headless-shell'), () => {
     await devices.locator(`.map .pin[data-node="${nodeId}"]`).waitFor()
     await devices.getByText('49.2500, -123.1150').waitFor()
     await devices.close()
+    // The steps that have happened are marked: installed, connected and located, but not deployed.
+    await page.getByRole('button', { name: 'Debian package' }).click()
+    await page.getByText('is connected.').waitFor()
+    expect(await page.locator('.steps .n.done').count()).toBe(3)
   })
 
   it('a device that reports moves on the map without a reload', async () => {
