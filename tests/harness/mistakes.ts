@@ -1,7 +1,7 @@
 /** Mistakes that people make, as they are typed; `docs/reference/mistakes.md` has what is answered to each. */
 
 /** What runs: `device` is a runtime with an account and a token in the environment, `person` the same without a token, `nothing` no runtime. */
-export type Situation = 'device' | 'person' | 'nothing'
+type Situation = 'device' | 'person' | 'nothing'
 
 export interface Mistake {
   readonly situation: Situation

@@ -167,7 +167,7 @@ function bySpelling(
 }
 
 /** The words that may follow a group. */
-export function nextWords(group: readonly string[], commands: readonly CommandDeclaration[]): string[] {
+function nextWords(group: readonly string[], commands: readonly CommandDeclaration[]): string[] {
   const inGroup = commands.filter(({ path }) => group.every((each, at) => path[at] === each))
   return [...new Set(inGroup.flatMap(({ path }) => path.slice(group.length, group.length + 1)))]
 }

@@ -13,7 +13,7 @@ import type { Terminal } from '../output/terminal.ts'
 import { loginOf } from './developer-token.ts'
 import type { Login } from './sign-ins.ts'
 
-export const usualScope =
+const usualScope =
   'openid edge:mcm edge:clusters edge:account:associate edge:account:unassociate offline_access'
 
 /** Options of a command that may sign in. */

@@ -1,7 +1,7 @@
 /** Commands in texts as they are typed here: with npx in a clone, and `selvedge-admin` where only the identity service is installed. */
 
 /** Set by the launcher of the program; any other value means `selvedge`. */
-export const programNameVariable = 'SELVEDGE_PROGRAM'
+const programNameVariable = 'SELVEDGE_PROGRAM'
 
 /** `selvedge` as the first word of a command, and not a part of a path, of a name or of a URL. */
 const commandWord = /(?<![\w./:@-])selvedge (?=[a-z<-])/g

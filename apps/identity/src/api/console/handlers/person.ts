@@ -1,4 +1,5 @@
 import { RpcError, version } from '@selvedge/protocol'
+import { isoTime } from '@selvedge/service-kit/clock'
 import type { Passkeys } from '../../../registry/credentials/passkeys.ts'
 import { type Passwords, problemOf } from '../../../registry/credentials/passwords.ts'
 import type { RecoveryCodes } from '../../../registry/credentials/recovery-codes.ts'
