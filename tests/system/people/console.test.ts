@@ -161,7 +161,7 @@ describe('the console', needs('chromium-headless-shell'), () => {
     // The steps that have happened are marked: installed, connected and located, but not deployed.
     await page.getByRole('button', { name: 'Debian package' }).click()
     await page.getByText('is connected.').waitFor()
-    expect(await page.locator('.steps .n.done').count()).toBe(3)
+    expect(await page.locator('.steps .n.good-text').count()).toBe(3)
   })
 
   it('a device that reports moves on the map without a reload', async () => {

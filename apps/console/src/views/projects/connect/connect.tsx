@@ -1,13 +1,16 @@
 import type { ConsoleProject } from '@selvedge/protocol/console'
-import { useId, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { Copy } from '../../../parts/copy.tsx'
 import { Icon } from '../../../parts/icon.tsx'
+import { lazyView } from '../../../parts/lazy-view.tsx'
 import { Link } from '../../../parts/link.tsx'
 import { Card } from '../../../parts/view.tsx'
 import { useHome } from '../../../state/viewer.ts'
-import { flowOf } from '../flow.ts'
 import { type Platform, platforms, type Step, stepsOf } from './commands.ts'
 import { useArrival } from './use-arrival.ts'
+
+/** Loaded when a person chooses it. */
+const WithCurl = lazyView(() => import('./with-curl.tsx'))
 
 const ways = [...platforms, 'curl'] as const
 
@@ -55,7 +58,7 @@ function StepItem({ number, step, isDone }: { number: number; step: Step; isDone
   const { title, about, commands } = step
   return (
     <li>
-      <span class={isDone ? 'n done' : 'n'} aria-hidden="true">
+      <span class={isDone ? 'n good-text' : 'n'} aria-hidden="true">
         {isDone ? <Icon name="check" /> : number}
       </span>
       <div class="in">
@@ -67,28 +70,5 @@ function StepItem({ number, step, isDone }: { number: number; step: Step; isDone
         <Copy isCommand label={`Commands: ${title}`} text={commands} />
       </div>
     </li>
-  )
-}
-
-function WithCurl({ project }: { project: ConsoleProject }) {
-  const { identityUrl } = useHome()
-  const id = useId()
-  const [runtimeUrl, setRuntimeUrl] = useState('http://127.0.0.1:8083')
-  return (
-    <>
-      <p class="soft">
-        Create a developer token first, and run these in the folder of the file <code>developer.token</code>.
-      </p>
-      <div class="field">
-        <label for={id}>Runtime address</label>
-        <input
-          id={id}
-          class="input"
-          value={runtimeUrl}
-          onInput={({ currentTarget }) => setRuntimeUrl(currentTarget.value)}
-        />
-      </div>
-      <Copy label="Commands of the whole flow" text={flowOf({ runtimeUrl, identityUrl, project })} />
-    </>
   )
 }
