@@ -234,6 +234,17 @@ export const groups: readonly Group[] = [
   },
   beside('account-exports', identity, 'api/console/account-exports'),
   beside('console-session', 'apps/console/src/session', 'key', 'proof', 'request'),
+  beside(
+    'identity-console-words',
+    identity,
+    'api/console/place-states',
+    'api/console/handlers/project-changes',
+  ),
+  {
+    name: 'identity-device-history',
+    sources: ['apps/identity/src/registry/nodes/{device-history,device-needs}.ts'],
+    tests: ['apps/identity/src/registry/nodes/{device-history,device-needs-suite}.test.ts'],
+  },
   beside('discovery-sessions', discovery, 'sessions/sessions', 'endpoints/read-track', 'trust/realms'),
   beside('identity-passwords', identity, 'registry/credentials/passwords'),
   beside('identity-secrets', identity, 'storage/secrets/seal', 'registry/projects/app-addresses'),

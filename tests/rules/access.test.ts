@@ -88,6 +88,8 @@ const console = {
     'device.get',
     'device.track',
     'device.facets',
+    'device.attention',
+    'device.history',
     'device.label',
     'map.background',
     'device.revoke',

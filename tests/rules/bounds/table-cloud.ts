@@ -51,6 +51,14 @@ export const identity: Bounds = {
   'apps/identity/src/registry/nodes/device-facets.ts': {
     'createDeviceFacets.known': lasting('`known.size >= memory.accounts`', '`known.delete`'),
   },
+  'apps/identity/src/api/console/device-export.ts': {
+    'readSelected.selected': passing('the devices of one account, as many as its setting limits.nodes has'),
+  },
+  'apps/identity/src/api/console/place-states.ts': {
+    'withStates.text': passing(
+      'one piece of an answer, and `maxPlaceCharacters` characters of the one before',
+    ),
+  },
   'apps/identity/src/api/console/places.ts': {
     'createPlaces.watched': lasting('one for each account that is shown in a browser', '`watched.delete`'),
   },

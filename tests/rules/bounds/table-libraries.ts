@@ -526,11 +526,10 @@ export const programs: Bounds = {
   },
   'apps/console/src/parts/download.ts': {
     'all that download.blob() reads': own('what the person exports'),
-    'all that download.json() reads': own('a refusal of the own service'),
     'download.document.createElement()': own('one link for each click'),
   },
   'apps/console/src/state/use-places.ts': {
-    'all that usePlaces.json() reads': passing('the devices of the account: `AccountPlace[]`'),
+    'all that load.json() reads': passing('the devices of the account: `SelectedPlace[]`'),
     'usePlaces.known.current': lasting('the devices of the account', '`known.current = new Map(`'),
   },
   'apps/simulator/src/drive.ts': { 'drive.located': own('the virtual devices that its user wants') },

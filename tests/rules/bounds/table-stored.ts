@@ -107,6 +107,11 @@ export const stored: Bounds = {
     'table device_vitals': own(
       'one row for each node, with at most `vitals.ts: maxVitalsCharacters` characters',
     ),
+    'table device_needs': lasting('four rows for each node', '`device-needs.ts: DELETE FROM device_needs`'),
+    'table device_events': lasting(
+      '`device-history.ts: maxDeviceEvents` rows for each node',
+      '`device-history.ts: DELETE FROM device_events`',
+    ),
     'table device_labels': lasting('one row for each node', '`REFERENCES nodes (node_id) ON DELETE CASCADE`'),
     'table device_facets': lasting(
       'four rows for each node, `dpop.ts: maxStatedServices` services and `limits.ts: maxDeviceTags` tags',

@@ -4,6 +4,7 @@
  *
  * It depends on the storage. It must not know when a token is issued, or how requests arrive: the groups after it decide that.
  */
+import { identityReportSeconds, onlineWindowMs } from '@selvedge/protocol'
 import { safely } from '@selvedge/service-kit/safely'
 import { shareRun } from '@selvedge/service-kit/share'
 import type { IdentityConfig } from '../config.ts'
@@ -18,7 +19,9 @@ import { createSessions, type Sessions } from './credentials/sessions.ts'
 import { removeExpiredRows } from './expired-rows.ts'
 import { openSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
 import { createDeviceFacets, type DeviceFacets } from './nodes/device-facets.ts'
+import { createDeviceHistory, type DeviceHistory } from './nodes/device-history.ts'
 import { createDeviceLabels, type DeviceLabels } from './nodes/device-labels.ts'
+import { createReadAttention, type ReadAttention } from './nodes/device-needs.ts'
 import { createDeviceVitals, type DeviceVitalsStore } from './nodes/device-vitals.ts'
 import { createEnrolmentCodes, type EnrolmentCodes } from './nodes/enrolment-codes.ts'
 import { createNodes, type Nodes } from './nodes/nodes.ts'
@@ -91,6 +94,9 @@ export interface Registry extends Credentials, Authority {
   readonly nodes: Nodes
   readonly labels: DeviceLabels
   readonly vitals: DeviceVitalsStore
+  readonly history: DeviceHistory
+  /** How many devices of an account need a person, and for what. */
+  readonly attention: ReadAttention
   /** What the devices of an account can be filtered by. */
   readonly facets: (accountId: string) => Promise<DeviceFacets>
   readonly codes: EnrolmentCodes
@@ -147,6 +153,8 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     nodes: createNodes({ ...shared, maxNodes: config['limits.nodes'] }),
     labels: createDeviceLabels(store),
     vitals: createDeviceVitals(store),
+    history: createDeviceHistory(store, onlineWindowMs(identityReportSeconds(config['lifetime.edge']))),
+    attention: createReadAttention(store),
     facets: createDeviceFacets(store),
     codes: createEnrolmentCodes(store, clock),
     signIns: createSignIns({ ...shared, secret, lifetimeSeconds: config['lifetime.refresh'], graceSeconds }),

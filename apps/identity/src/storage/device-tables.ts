@@ -94,3 +94,22 @@ export const deviceFacets: AddedTable = {
   CREATE TRIGGER labels_facets AFTER INSERT OR UPDATE ON device_labels
     FOR EACH ROW EXECUTE FUNCTION refresh_device_facets();`,
 }
+
+const needs = `CREATE TABLE device_needs (
+  account_id TEXT NOT NULL, need TEXT NOT NULL, node_id TEXT NOT NULL REFERENCES nodes (node_id) ON DELETE CASCADE,
+  PRIMARY KEY (account_id, need, node_id)
+);
+CREATE INDEX device_needs_node ON device_needs (node_id);`
+
+/** What devices need a person for, so that an account with many devices finds those few. */
+export const deviceNeeds: AddedTable = { table: 'device_needs', sqlite: needs, postgres: needs }
+
+const events = `CREATE TABLE device_events (
+  node_id TEXT NOT NULL REFERENCES nodes (node_id) ON DELETE CASCADE, event_id TEXT NOT NULL,
+  account_id TEXT NOT NULL, at BIGINT NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL,
+  before_state TEXT NOT NULL, after_state TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (node_id, event_id)
+);
+CREATE INDEX audit_subject ON audit (account_id, subject, audit_id);`
+
+/** What happened to devices, and an index that finds what people did to one. */
+export const deviceEvents: AddedTable = { table: 'device_events', sqlite: events, postgres: events }

@@ -2,7 +2,7 @@
 import type { Migrations } from '@selvedge/service-kit/store'
 import { appTables } from './app-tables.ts'
 import { companyTables } from './company-tables.ts'
-import { deviceFacets, deviceLabels, deviceVitals } from './device-tables.ts'
+import { deviceEvents, deviceFacets, deviceLabels, deviceNeeds, deviceVitals } from './device-tables.ts'
 import { federatedSubjects, issuerKeySets, projectIssuers } from './federation-tables.ts'
 import { projectOffline } from './lease-tables.ts'
 import { shareTables } from './share-tables.ts'
@@ -189,6 +189,8 @@ export const migrations: Migrations = [
   issuerKeySets,
   ...companyTables,
   ...shareTables,
+  deviceNeeds,
+  deviceEvents,
 ]
 
 /**
@@ -214,6 +216,8 @@ export const tables = [
   'nodes',
   'device_labels',
   'device_vitals',
+  'device_needs',
+  'device_events',
   'account_keys',
   'person_groups',
   'group_members',

@@ -68,9 +68,28 @@ export const accountMethods = {
   'audit.list': method({
     name: 'audit.list',
     summary: 'The audit log of the account, newest first.',
-    params: [param('before', z.string().max(64).nullable(), 'an id or null', 'Entries before this one.')],
+    params: [
+      param('before', z.string().max(64).nullable(), 'an id or null', 'Entries before this one.'),
+      param(
+        'action',
+        z
+          .string()
+          .max(64)
+          .regex(/^[a-z_.]*$/)
+          .optional(),
+        'an action, or its beginning',
+        'Only such actions, as device. or device.block; left out: all.',
+      ),
+      param(
+        'search',
+        z.string().min(1).max(64).optional(),
+        'a text of 1 to 64 characters',
+        'Part of who, of the target or of the detail; left out: all.',
+      ),
+      param('outcome', z.enum(['ok', 'refused']).optional(), 'ok or refused', 'Only these; left out: all.'),
+    ],
     result: z.array(records.auditRecord),
-    reasons: [],
+    reasons: ['busy'],
     access: any,
   }),
 } as const

@@ -42,6 +42,12 @@ const state = param(
   'online, away or blocked',
   'Only devices in this state; left out: all.',
 )
+const need = param(
+  'need',
+  records.deviceNeed.optional(),
+  `one of ${records.deviceNeed.options.join(', ')}`,
+  'Only devices that need a person for this; left out: all.',
+)
 const sort = param(
   'sort',
   z.enum(deviceOrders).optional(),
@@ -51,13 +57,14 @@ const sort = param(
 const descending = param('descending', z.boolean().optional(), 'true or false', 'The other way round.')
 
 /** Which devices a list, an export or a selection is about. */
-const filter = [search, state, tag, service, ofVersion] as const
+const filter = [search, state, tag, service, ofVersion, need] as const
 export const deviceFilter = z.strictObject({
   search: search.schema,
   state: state.schema,
   tag: tag.schema,
   service: service.schema,
   version: ofVersion.schema,
+  need: need.schema,
 })
 export type DeviceFilter = z.infer<typeof deviceFilter>
 
@@ -86,6 +93,9 @@ export const devicesMethods = {
       /** How many devices of the search are in each state. */
       counts: z.object({ online: z.number().int(), away: z.number().int(), blocked: z.number().int() }),
       pageSize: z.number().int(),
+      /** The moment for which the states are right, and seconds for which a device is online after it was last seen. */
+      at: isoTime,
+      onlineSeconds: z.number(),
       /** Whether the discovery service answered. If it did not, no device has a location. */
       hasPlaces: z.boolean(),
     }),
@@ -99,6 +109,24 @@ export const devicesMethods = {
     params: [],
     result: records.deviceFacets,
     reasons: [],
+    access: any,
+  }),
+  'device.attention': method({
+    name: 'device.attention',
+    summary: 'How many devices of the account are away, or need a person for something else.',
+    params: [],
+    result: records.deviceAttention,
+    reasons: [],
+    access: any,
+  }),
+  'device.history': method({
+    name: 'device.history',
+    summary: 'What happened to a device, and what people did to it; newest first.',
+    description:
+      'At most 100 events and 100 changes. What it stated to an account that it left is not shown to another one.',
+    params: [nodeId],
+    result: z.array(records.deviceHistoryEntry),
+    reasons: ['not_found'],
     access: any,
   }),
   'device.get': method({

@@ -26,6 +26,8 @@ export const viewer = z.object({
   passkeys: z.number().int(),
   /** Recovery codes that are left. */
   recoveryCodes: z.number().int(),
+  /** Whether the person has had recovery codes, be they used by now. */
+  hadRecoveryCodes: z.boolean(),
   /** Developer tokens of the person that programs use and that expire within a week, with nothing in their place. */
   expiringTokens: z.object({ count: z.number().int(), firstAt: isoTime.nullable() }),
 })
@@ -161,6 +163,55 @@ export type Device = z.infer<typeof device>
 export const vitals = deviceVitals.extend({ statedAt: isoTime })
 export type Vitals = z.infer<typeof vitals>
 
+/**
+ * What a device needs a person for: a service that failed and is not started again, a file system with less than a tenth free, a clock that
+ * is not known, or a TLS certificate that expires.
+ */
+export const deviceNeed = z.enum(['failing', 'disk', 'clock', 'certificate'])
+export type DeviceNeed = z.infer<typeof deviceNeed>
+
+/** What needs a person in an account. */
+export const deviceAttention = z.object({
+  /** Devices of the account, and how many of them are away. */
+  total: z.number().int(),
+  away: z.number().int(),
+  /** When a device of the account was last seen; null without devices. */
+  lastSeenAt: isoTime.nullable(),
+  /** Devices with each need, as they stated it last. */
+  needs: z.record(deviceNeed, z.number().int()),
+})
+export type DeviceAttention = z.infer<typeof deviceAttention>
+
+/**
+ * One difference between what a device stated before and after: `started` (the device itself), `returned` (`before`: when it was last seen
+ * until then), `version`, `service` and `restart` (`subject`: its name), `notice` (`subject`: its reason, `after`: its error ID).
+ */
+export const deviceEvent = z.object({
+  id: z.string(),
+  at: isoTime,
+  kind: z.enum(['started', 'returned', 'version', 'service', 'restart', 'notice']),
+  subject: z.string(),
+  /** State, version or number of restarts; "" for a service that was deployed. */
+  before: z.string(),
+  /** The same afterwards; "" for a service that was removed. */
+  after: z.string(),
+  /** Why the service exited, as `lastEnd` of the vitals; "" if it did not. */
+  reason: z.string(),
+})
+export type DeviceEvent = z.infer<typeof deviceEvent>
+
+/** An entry of the history of a device, in plain words: of an event, or of what a person did to it. */
+export const deviceHistoryEntry = z.object({
+  id: z.string(),
+  at: isoTime,
+  kind: z.enum([...deviceEvent.shape.kind.options, 'change']),
+  tone: z.enum(['good', 'warn', 'bad', '']),
+  text: z.string(),
+  /** Why, what it was before, or the next step; "" without. */
+  about: z.string(),
+})
+export type DeviceHistoryEntry = z.infer<typeof deviceHistoryEntry>
+
 const facetList = z.object({
   /** The most frequent first. */
   values: z.array(z.object({ value: z.string(), count: z.number().int() })),
@@ -191,6 +242,7 @@ export const auditRecord = z.object({
   outcome: z.enum(['ok', 'refused']),
   detail: z.string(),
 })
+export type AuditRecord = z.infer<typeof auditRecord>
 
 /** A sign-in from a terminal that waits for a decision. */
 export const deviceRequest = z.object({

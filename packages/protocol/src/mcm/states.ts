@@ -29,3 +29,10 @@ export const containerStates = Object.keys(states) as [ContainerState, ...Contai
 /** @param state may come from a newer runtime: an unknown one has no meaning */
 export const describeState = (state: string): StateDescription =>
   Object.hasOwn(states, state) ? states[state as ContainerState] : { meaning: '', isServing: false }
+
+/** How many services are in each state, the most frequent state first. */
+export function countStates(services: readonly { readonly state: string }[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { state } of services) counts.set(state, (counts.get(state) ?? 0) + 1)
+  return new Map([...counts].sort(([, one], [, other]) => other - one))
+}

@@ -15,7 +15,6 @@ import { createAccountExports } from './account-exports.ts'
 import type { Callers } from './callers.ts'
 import { type ConsoleCallers, type ConsoleContext, checkPerson } from './context.ts'
 import type { Events } from './events.ts'
-import type { Places } from './places.ts'
 
 export interface ConsoleApiParts {
   readonly callers: Callers
@@ -24,7 +23,6 @@ export interface ConsoleApiParts {
   readonly trustedProxies: AddressSet
   readonly handlers: HandlersOf<ConsoleMethods, ConsoleCallers, ConsoleContext>
   readonly events: Events
-  readonly places: Places
   readonly clock: Clock
   readonly log: Log
 }
@@ -75,13 +73,6 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
   app.get(identityPaths.consoleNonce, async (request, reply) => {
     callers.refuseForeign(request)
     return reply.code(204).header('DPoP-Nonce', parts.dpop.nonce()).send()
-  })
-
-  app.get(identityPaths.consolePlaces, async (request, reply) => {
-    const { membership } = await callers.require(request, reply)
-    const all = await parts.places.all(membership.accountId)
-    if (!all) return reply.code(503).header('Retry-After', '5').send({ error: 'temporarily_unavailable' })
-    return reply.type('application/json').send(all)
   })
 
   app.get(identityPaths.consoleEvents, async (request, reply) => {

@@ -13,7 +13,7 @@ import { addConsoleApi } from './api.ts'
 import { addAppPages } from './app-pages.ts'
 import { createCallers } from './callers.ts'
 import { createDescribeDevice } from './describe-device.ts'
-import { addDeviceExport } from './device-export.ts'
+import { addDeviceExport, addSelectedPlaces } from './device-export.ts'
 import { createEnter } from './enter.ts'
 import { createEvents } from './events.ts'
 import { accountHandlers } from './handlers/account.ts'
@@ -82,12 +82,13 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
   const describe = createDescribeDevice(parts.clock, reportSeconds)
   const show = createShowDevices(places, describe)
   const events = createEvents({ ...parts, places, describe })
-  const onlineSince = () => parts.clock.now() - onlineWindowMs(reportSeconds)
+  const onlineMs = onlineWindowMs(reportSeconds)
+  const onlineSince = () => parts.clock.now() - onlineMs
   const shared = {
     ...parts,
     show,
     places,
-    onlineSince,
+    onlineMs,
     enter: createEnter(parts),
     identityUrl: parts.issuer,
     developerLifetimeSeconds: parts.lifetimes.developer,
@@ -118,7 +119,8 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
     ...mapHandlers(shared),
   }
   const callers = createCallers({ ...parts, site })
-  addConsoleApi(app, { ...parts, callers, handlers, places, events })
+  addConsoleApi(app, { ...parts, callers, handlers, events })
+  addSelectedPlaces(app, { ...parts, callers, places, onlineMs })
   addDeviceExport(app, {
     ...parts,
     beginExport: createAccountExports(maxDeviceExports),

@@ -89,6 +89,15 @@ export function auditOf(
   return { accountId, actor: person.email, action, subject, address, outcome: 'ok', ...more }
 }
 
+/** Characters of each side of a change in the audit log. */
+const maxSideCharacters = 250
+
+/** A change in words, for the audit log. @returns "before → after" */
+export const beforeAndAfter = (before: string, after: string): string => `${side(before)} → ${side(after)}`
+
+const side = (text: string): string =>
+  text === '' ? '—' : text.length > maxSideCharacters ? `${text.slice(0, maxSideCharacters)}…` : text
+
 /** The person for whom a token is issued. */
 export const subjectOf = ({ person, membership, session }: Viewer): DeveloperSubject => ({
   accountId: membership.accountId,

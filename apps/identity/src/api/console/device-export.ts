@@ -1,8 +1,9 @@
-/** The devices that a filter selects as a file, CSV or JSON: read page by page, at the pace of the reader. */
+/** The devices that a filter selects, for the map, or as a file, CSV or JSON: read page by page, at the pace of the reader. */
 import { identityPaths, OAuthError } from '@selvedge/protocol'
-import { type Device, deviceFilter } from '@selvedge/protocol/console'
+import { type Device, type DeviceFilter, deviceFilter } from '@selvedge/protocol/console'
 import { escapeControls } from '@selvedge/protocol/redaction'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
+import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { NodeFilter } from '../../registry/nodes/node-filter.ts'
@@ -11,6 +12,8 @@ import type { Audit } from '../../storage/audit/audit.ts'
 import type { BeginExport } from './account-exports.ts'
 import type { Callers } from './callers.ts'
 import { csvHead, toCsv } from './device-csv.ts'
+import { withStates } from './place-states.ts'
+import type { Places } from './places.ts'
 import type { ShowDevices } from './show-devices.ts'
 
 export interface DeviceExportParts {
@@ -56,6 +59,12 @@ const json: Format = {
   end: '\n]\n',
 }
 
+/** @param onlineSince Unix milliseconds: devices that were seen then or later are online */
+export const nodeFilterOf = (
+  { search = '', state, tag, service, version, need }: DeviceFilter,
+  onlineSince: number,
+): NodeFilter => ({ search, state, tag, service, version, need, onlineSince })
+
 export function addDeviceExport(app: FastifyInstance, parts: DeviceExportParts): void {
   const { callers, audit, onlineSince, trustedProxies } = parts
   const limiter = createLimiter(rate)
@@ -65,8 +74,7 @@ export function addDeviceExport(app: FastifyInstance, parts: DeviceExportParts):
     if (!asked.success) throw new OAuthError('invalid_request', 'the query is not a filter of devices')
     const { accountId } = membership
     takeOrRefuse(limiter, person.personId, 'exports')
-    const { search = '', state, tag, service, version } = asked.data
-    const filter = { search, state, tag, service, version, onlineSince: onlineSince() }
+    const filter = nodeFilterOf(asked.data, onlineSince())
     const content = parts.beginExport(accountId, contentOf(format, pagesOf(parts, accountId, filter)))
     const entry = { accountId, actor: person.email, action: 'device.export', outcome: 'ok' } as const
     await audit
@@ -109,5 +117,53 @@ async function* pagesOf(
     const { devices, hasPlaces } = await show(accountId, some, isLocated)
     isLocated = hasPlaces
     yield devices
+  }
+}
+
+export interface SelectedPlacesParts {
+  readonly callers: Pick<Callers, 'require'>
+  readonly nodes: Pick<Nodes, 'standings'>
+  readonly places: Pick<Places, 'all'>
+  readonly clock: Clock
+  /** Milliseconds for which a device is online after it was last seen. */
+  readonly onlineMs: number
+}
+
+/** Devices that one statement reads for the map. */
+const standingsSize = 5000
+/** Searches of one person: each reads the names of the whole account. */
+const searchRate = { burst: 30, perSecond: 2 }
+/** The locations of the devices that a filter selects: the map shows what the list shows. */
+export function addSelectedPlaces(app: FastifyInstance, parts: SelectedPlacesParts): void {
+  const { callers, places, clock, onlineMs } = parts
+  const searches = createLimiter(searchRate)
+  app.get(identityPaths.consolePlaces, async (request, reply) => {
+    const { membership, person } = await callers.require(request, reply)
+    const asked = deviceFilter.safeParse(request.query)
+    if (!asked.success) throw new OAuthError('invalid_request', 'the query is not a filter of devices')
+    if (asked.data.search) takeOrRefuse(searches, person.personId, 'searches')
+    const { accountId } = membership
+    const selected = await readSelected(parts, accountId, nodeFilterOf(asked.data, clock.now() - onlineMs))
+    const all = await places.all(accountId)
+    if (!all) return reply.code(503).header('Retry-After', '5').send({ error: 'temporarily_unavailable' })
+    return reply.type('application/json').send(withStates(all, selected))
+  })
+}
+
+/**
+ * @returns for each device that the filter selects, until which Unix second it is online unless it is seen again; -1 for a blocked one
+ */
+async function readSelected(
+  { nodes, onlineMs }: Pick<SelectedPlacesParts, 'nodes' | 'onlineMs'>,
+  accountId: string,
+  filter: NodeFilter,
+): Promise<ReadonlyMap<string, number>> {
+  const selected = new Map<string, number>()
+  for (let last: Awaited<ReturnType<Nodes['standings']>>[number] | undefined; ; ) {
+    const some = await nodes.standings(accountId, filter, last, standingsSize)
+    for (const { nodeId, lastSeenAt, isBlocked } of some)
+      selected.set(nodeId, isBlocked ? -1 : Math.floor((lastSeenAt + onlineMs) / 1000))
+    last = some.at(-1)
+    if (!last || some.length < standingsSize) return selected
   }
 }

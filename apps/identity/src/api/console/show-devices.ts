@@ -22,9 +22,8 @@ export const createShowDevices =
     const fixes = isLocated ? await places.find(accountId, nodeIds) : undefined
     const devices = some.map(({ node, label }) => {
       const { nodeId: _, ...fix } = fixes?.get(node.nodeId) ?? { nodeId: '' }
-      const seen = 'fixedAt' in fix ? Math.max(node.lastSeenAt, Date.parse(fix.fixedAt)) : node.lastSeenAt
       const named = { label: label.name, tags: [...label.tags] }
-      return { ...describe({ ...node, lastSeenAt: seen }), ...named, fix: 'fixedAt' in fix ? fix : null }
+      return { ...describe(node), ...named, fix: 'fixedAt' in fix ? fix : null }
     })
     return { devices, hasPlaces: fixes !== undefined }
   }

@@ -9,6 +9,8 @@ export interface RecoveryCodes {
   /** Uses a code up. */
   use(personId: string, code: string): Promise<boolean>
   left(personId: string): Promise<number>
+  /** Whether the person has had codes, be they used by now. */
+  hadAny(personId: string): Promise<boolean>
 }
 
 const count = 10
@@ -41,6 +43,12 @@ export function createRecoveryCodes(store: SqlStore, clock: Clock): RecoveryCode
         sql`SELECT hash FROM recovery_codes WHERE person_id = ${personId} AND used_at IS NULL`,
       )
       return rows.length
+    },
+    async hadAny(personId) {
+      const rows = await store.run(
+        sql`SELECT 1 AS one FROM recovery_codes WHERE person_id = ${personId} LIMIT 1`,
+      )
+      return rows.length > 0
     },
   }
 }

@@ -24,7 +24,14 @@ const count = (fits: (at: number) => boolean): number =>
 const lastPage = devices / 100 - 1
 const online = 50_000_000
 const every: NodeFilter = {
-  ...{ search: '', state: undefined, tag: undefined, service: undefined, version: undefined },
+  ...{
+    need: undefined,
+    search: '',
+    state: undefined,
+    tag: undefined,
+    service: undefined,
+    version: undefined,
+  },
   onlineSince: online,
 }
 const first: NodeQuery = { ...every, order: 'added', isDescending: false, size: 100, page: 0 }

@@ -13,6 +13,8 @@ export interface NodeFilter extends Readonly<Record<FacetKind, string | undefine
   readonly search: string
   /** Undefined: all. */
   readonly state: NodeState | undefined
+  /** What a device needs a person for. Undefined: all. */
+  readonly need: string | undefined
   /** Unix milliseconds: nodes that were seen then or later are online. */
   readonly onlineSince: number
 }
@@ -51,6 +53,10 @@ export function matching(accountId: string, filter: Omit<NodeFilter, 'state' | '
     search === '' ? fixed('nodes WHERE') : found(accountId, search),
     sql`nodes.account_id = ${accountId}`,
     ...wanted.map(([kind, value], at) => withFacet(accountId, kind, value, at === 0 && search === '')),
+    filter.need === undefined
+      ? fixed('')
+      : sql`AND nodes.node_id IN
+        (SELECT node_id FROM device_needs WHERE account_id = ${accountId} AND need = ${filter.need})`,
   )
 }
 

@@ -16,6 +16,7 @@ const all = {
   tag: undefined,
   service: undefined,
   version: undefined,
+  need: undefined,
   state: undefined,
   order: 'added',
   isDescending: false,

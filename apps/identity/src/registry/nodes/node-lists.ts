@@ -71,6 +71,31 @@ const counted = (accountId: string, query: NodeFilter): Statement =>
     matching(accountId, query),
   )
 
+/** When a node was last seen, and whether it is blocked: an index has all of it. */
+export interface Standing {
+  readonly nodeId: string
+  /** Unix milliseconds. */
+  readonly lastSeenAt: number
+  readonly isBlocked: boolean
+}
+
+/** The next nodes in the order in which they were last seen. A node that is seen meanwhile comes once more, at the end. */
+const nextSeen = (
+  accountId: string,
+  filter: NodeFilter,
+  last: Standing | undefined,
+  size: number,
+): Statement =>
+  join(
+    fixed('SELECT nodes.node_id, nodes.last_seen_at, nodes.blocked_at FROM'),
+    matching(accountId, filter),
+    inState(filter),
+    last === undefined
+      ? fixed('')
+      : sql`AND (nodes.last_seen_at, nodes.node_id) > (${last.lastSeenAt}, ${last.nodeId})`,
+    sql`ORDER BY nodes.last_seen_at, nodes.node_id LIMIT ${size}`,
+  )
+
 /** The next nodes in the order in which they were added. */
 const following = (
   accountId: string,
@@ -100,6 +125,13 @@ export interface NodeLists {
     last: Pick<Node, 'enrolledAt' | 'nodeId'> | undefined,
     size: number,
   ): Promise<ListedNode[]>
+  /** The next ones that fit a filter, as they were last seen. @param last the last of those before; undefined: from the first */
+  standings(
+    accountId: string,
+    filter: NodeFilter,
+    last: Standing | undefined,
+    size: number,
+  ): Promise<Standing[]>
   /** Number of the change with which a node last left an account; 0: no node left it. */
   accountKeyEpoch(accountId: string): Promise<number>
 }
@@ -131,6 +163,14 @@ export const createNodeLists = (store: SqlStore, { toNode }: NodeRows): NodeList
   async after(accountId, filter, last, size) {
     const rows = await store.run(rowsOf(following(accountId, filter, last, size), 'ASC'))
     return rows.map((each) => ({ node: toNode(each), label: toLabel(each) }))
+  },
+  async standings(accountId, filter, last, size) {
+    const rows = await store.run(nextSeen(accountId, filter, last, size))
+    return rows.map((row) => ({
+      nodeId: row.node_id as string,
+      lastSeenAt: row.last_seen_at as number,
+      isBlocked: row.blocked_at !== null,
+    }))
   },
   async accountKeyEpoch(accountId) {
     const [row] = await store.run(sql`SELECT epoch FROM account_keys WHERE account_id = ${accountId}`)

@@ -28,12 +28,22 @@ interface AuditRecord extends Required<AuditEntry> {
   readonly at: string
 }
 
+/** Which rows of a log. What is left out selects all. */
+export interface AuditFilter {
+  /** Beginning of an action, such as `device.`, or all of it. */
+  readonly action?: string | undefined
+  /** Part of the actor, the subject or the detail. */
+  readonly search?: string | undefined
+  readonly subject?: string | undefined
+  readonly outcome?: AuditEntry['outcome'] | undefined
+}
+
 export interface Audit {
   record(entry: AuditEntry): Promise<void>
   /** The same as a statement, for the transaction that does what it records. @param only condition under which it is written */
   statement(entry: AuditEntry, only: Statement): Statement
   /** Newest first. @param before id of the last one seen */
-  list(accountId: string, limit: number, before?: string): Promise<AuditRecord[]>
+  list(accountId: string, limit: number, before?: string, filter?: AuditFilter): Promise<AuditRecord[]>
   /** Removes rows that are too old or too many. */
   readonly tasks: readonly SweepTask[]
 }
@@ -92,13 +102,32 @@ export function createAudit(store: SqlStore, clock: Clock, { keepMs, perAccount 
     ],
     record: async (entry) => void (await store.run(write(entry, sql`1 = 1`))),
     statement: write,
-    async list(accountId, limit, before = '~') {
-      const rows = await store.run(
-        sql`SELECT * FROM audit WHERE account_id = ${accountId} AND audit_id < ${before} ORDER BY audit_id DESC LIMIT ${limit}`,
-      )
+    async list(accountId, limit, before = '~', filter = {}) {
+      const rows = await store.run(selected(accountId, limit, before, filter))
       return rows.map(toRecord)
     },
   }
+}
+
+const escaped = (text: string): string => text.toLowerCase().replace(/[!%_]/g, (special) => `!${special}`)
+
+function selected(accountId: string, limit: number, before: string, filter: AuditFilter): Statement {
+  const { action, search, subject, outcome } = filter
+  const like = search === undefined ? '' : `%${escaped(search)}%`
+  const parts = [
+    sql`SELECT * FROM audit WHERE account_id = ${accountId} AND audit_id < ${before}`,
+    ...(subject === undefined ? [] : [sql`AND subject = ${subject}`]),
+    ...(outcome === undefined ? [] : [sql`AND outcome = ${outcome}`]),
+    ...(action === undefined ? [] : [sql`AND action LIKE ${`${escaped(action)}%`} ESCAPE '!'`]),
+    ...(like === ''
+      ? []
+      : [
+          sql`AND (LOWER(actor) LIKE ${like} ESCAPE '!' OR LOWER(subject) LIKE ${like} ESCAPE '!'
+            OR LOWER(detail) LIKE ${like} ESCAPE '!')`,
+        ]),
+    sql`ORDER BY audit_id DESC LIMIT ${limit}`,
+  ]
+  return { sql: parts.map((each) => each.sql).join(' '), values: parts.flatMap((each) => each.values) }
 }
 
 const timePrefix = (time: number): string => time.toString(36).padStart(9, '0')

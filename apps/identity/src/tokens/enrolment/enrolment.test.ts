@@ -28,7 +28,7 @@ beforeEach(() => {
   isFailing = undefined
 })
 
-function create(enrolment: 'open' | 'code' = 'open') {
+function create(enrolment: 'open' | 'code' = 'open', more: Partial<EnrolmentParts> = {}) {
   const parts: EnrolmentParts = {
     clock,
     issuer: () => 'https://identity.example',
@@ -52,9 +52,12 @@ function create(enrolment: 'open' | 'code' = 'open') {
       audited.push(change)
       return []
     },
+    vitals: { find: async () => undefined },
+    history: { record: () => [] },
     tenantVerifier: {} as never,
     trust: {} as never,
     revocations: {} as never,
+    ...more,
   }
   const enrol = createEnrolment(parts)
   return (stated = statement()) => enrol.bringUpToDate('n1', stated, '192.0.2.1')
@@ -94,14 +97,17 @@ it('writes nothing for a repetition within a minute, then only when the node was
 
 it('writes vitals with the node, at most once a minute', async () => {
   const enrol = create()
-  const vitals = { cores: 4 } as never
+  const vitals = { disk: null, clock: 'held', notices: [] } as never
   const recorded = () => saved.map(({ change }) => change.records?.map(({ sql }) => sql.split(' ')[0]))
   await enrol(statement({ vitals }))
   await enrol(statement({ vitals }))
-  expect(recorded()).toEqual([['INSERT']])
+  expect(recorded()).toEqual([['INSERT', 'DELETE']])
   clock.advance(60_000)
   await enrol(statement({ vitals }))
-  expect(recorded()).toEqual([['INSERT'], ['INSERT']])
+  expect(recorded()).toEqual([
+    ['INSERT', 'DELETE'],
+    ['INSERT', 'DELETE'],
+  ])
 })
 
 it('removes vitals at once when the device withdraws them, and leaves them when it does not mention them', async () => {
@@ -110,7 +116,32 @@ it('removes vitals at once when the device withdraws them, and leaves them when 
   await enrol(statement({ vitals: null }))
   expect(saved.map(({ change }) => change.records?.map(({ sql }) => sql.split(' ')[0]))).toEqual([
     [],
-    ['DELETE'],
+    ['DELETE', 'DELETE'],
+  ])
+})
+
+it('compares what a device of an account states with what it stated before, and writes a failing service', async () => {
+  const compared: unknown[] = []
+  const vitals = { disk: null, clock: 'held', notices: [] } as never
+  const enrol = create('open', {
+    vitals: { find: async () => ({ vitals, statedAt: 1 }) },
+    history: {
+      record(_, before, after) {
+        compared.push([before.vitals, after.node.services])
+        return []
+      },
+    },
+  })
+  await enrol()
+  known = { ...known!, accountId: 'a' }
+  const services = [{ id: 's', name: 's', image: 'x', state: 'failed' }]
+  clock.advance(60_000)
+  await enrol(statement({ vitals, services }))
+  expect(compared).toEqual([[vitals, services]])
+  expect(saved.at(-1)!.change.records!.map(({ sql }) => sql.split(' ').slice(0, 3).join(' '))).toEqual([
+    'INSERT INTO device_vitals',
+    'DELETE FROM device_needs',
+    'INSERT INTO device_needs',
   ])
 })
 

@@ -3,7 +3,9 @@ import { OAuthError } from '@selvedge/protocol'
 import type { DeviceVitals, LeaseUse, NodeStatement } from '@selvedge/protocol/tokens'
 import { refusesWrites, type Statement } from '@selvedge/service-kit/store'
 import type { DeviceAudit } from '../../registry/nodes/device-audit.ts'
-import { writeVitals } from '../../registry/nodes/device-vitals.ts'
+import type { DeviceHistory } from '../../registry/nodes/device-history.ts'
+import { isFailing, writeNeeds } from '../../registry/nodes/device-needs.ts'
+import { type DeviceVitalsStore, writeVitals } from '../../registry/nodes/device-vitals.ts'
 import type { EnrolmentCodes } from '../../registry/nodes/enrolment-codes.ts'
 import type { LeaseAudit } from '../../registry/nodes/lease-audit.ts'
 import type { Node, Nodes } from '../../registry/nodes/nodes.ts'
@@ -36,6 +38,8 @@ export interface EnrolmentParts extends AccountStatementParts {
   readonly enrolment: 'open' | 'code'
   readonly deviceAudit: DeviceAudit
   readonly leaseAudit: LeaseAudit
+  readonly vitals: Pick<DeviceVitalsStore, 'find'>
+  readonly history: Pick<DeviceHistory, 'record'>
 }
 
 /** Milliseconds by which "last seen" may be behind: not every token is worth a write. */
@@ -71,7 +75,13 @@ export function createEnrolment(parts: EnrolmentParts): Enrolment {
     // The answer contains what is in the registry, not what was stated: the owner may have changed it meanwhile.
     const saving = nodes.save(node, {
       isNews: !isSame,
-      records: [...audit, ...reported, ...vitalsOf(nodeId, stated, now)],
+      records: [
+        ...audit,
+        ...reported,
+        ...(await eventsOf(parts, stated, known, node)),
+        ...vitalsOf(nodeId, stated, now),
+        ...needsOf(known, node, stated),
+      ],
       ...(stated.account && { accountBefore: known?.accountId ?? '' }),
     })
     const saved = await saving.catch((cause: unknown) => {
@@ -93,6 +103,28 @@ export function createEnrolment(parts: EnrolmentParts): Enrolment {
 
 const vitalsOf = (nodeId: string, { vitals }: Stated, now: number): Statement[] =>
   vitals === undefined ? [] : [writeVitals(nodeId, vitals, now)]
+
+/** What happened to a device that stays in its account. What it stated to another account is not compared. */
+async function eventsOf(
+  { vitals, history }: Pick<EnrolmentParts, 'vitals' | 'history'>,
+  stated: Stated,
+  known: Node | undefined,
+  next: Node,
+): Promise<Statement[]> {
+  const { nodeId, accountId } = next
+  if (!known || accountId === '' || known.accountId !== accountId) return []
+  const before = stated.vitals ? await vitals.find(accountId, nodeId) : undefined
+  const now = { node: next, vitals: stated.vitals ?? undefined }
+  return history.record(nodeId, { node: known, vitals: before?.vitals }, now, next.lastSeenAt)
+}
+
+/** What a device needs, where that may have changed: most requests write nothing of it. */
+const needsOf = (known: Node | undefined, next: Node, { vitals }: Stated): Statement[] =>
+  vitals !== undefined ||
+  isFailing(next.services) !== isFailing(known?.services ?? []) ||
+  (isFailing(next.services) && known?.accountId !== next.accountId)
+    ? writeNeeds({ nodeId: next.nodeId, services: next.services, vitals })
+    : []
 
 async function checkMayEnrol(
   { enrolment, limits, codes }: EnrolmentParts,

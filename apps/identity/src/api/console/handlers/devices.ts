@@ -1,8 +1,11 @@
 import { RpcError } from '@selvedge/protocol'
-import { isoTime } from '@selvedge/service-kit/clock'
+import { deviceHistory } from '@selvedge/protocol/console'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { createLimiter } from '@selvedge/service-kit/http'
 import type { DeviceFacets } from '../../../registry/nodes/device-facets.ts'
+import type { DeviceHistory } from '../../../registry/nodes/device-history.ts'
 import type { DeviceLabels } from '../../../registry/nodes/device-labels.ts'
+import type { ReadAttention } from '../../../registry/nodes/device-needs.ts'
 import type { DeviceVitalsStore } from '../../../registry/nodes/device-vitals.ts'
 import type { Node, Nodes } from '../../../registry/nodes/nodes.ts'
 import type { Revocations } from '../../../registry/revocation/revocations.ts'
@@ -10,6 +13,7 @@ import type { Audit } from '../../../storage/audit/audit.ts'
 import { createBulk, type DeviceChange } from '../bulk.ts'
 import {
   auditOf,
+  beforeAndAfter,
   type ConsoleContext,
   type ConsoleHandlers,
   done,
@@ -22,11 +26,14 @@ import type { ShowDevices } from '../show-devices.ts'
 export interface DeviceParts {
   readonly show: ShowDevices
   readonly places: Pick<Places, 'track'>
-  /** Unix milliseconds: devices that were seen then or later are online. */
-  readonly onlineSince: () => number
+  readonly clock: Clock
+  /** Milliseconds for which a device is online after it was last seen. */
+  readonly onlineMs: number
   readonly nodes: Nodes
   readonly labels: DeviceLabels
   readonly vitals: DeviceVitalsStore
+  readonly history: Pick<DeviceHistory, 'list'>
+  readonly attention: ReadAttention
   readonly revocations: Revocations
   readonly facets: (accountId: string) => Promise<DeviceFacets>
   readonly audit: Audit
@@ -34,6 +41,8 @@ export interface DeviceParts {
 
 /** Devices of one page. */
 const pageSize = 100
+/** Rows of the audit log in the history of a device. */
+const maxChanges = 100
 /** Searches of one person: each reads the names of the whole account. */
 const searchRate = { burst: 30, perSecond: 2 }
 
@@ -65,7 +74,7 @@ function createChanges({ nodes, revocations, audit }: DeviceParts) {
 
 /** One device: what is known of it, and where it was. */
 const createViews = (
-  { labels, vitals, places, show }: DeviceParts,
+  { labels, vitals, places, show, history, audit }: DeviceParts,
   own: (nodeId: string, viewer: Viewer) => Promise<Node>,
 ) =>
   ({
@@ -80,6 +89,14 @@ const createViews = (
         vitals: stated ? { ...stated.vitals, statedAt: isoTime(stated.statedAt) } : null,
       }
     },
+    'device.history': async ({ nodeId }, viewer) => {
+      const { accountId } = await own(nodeId, viewer)
+      const [events, changes] = await Promise.all([
+        history.list(accountId, nodeId),
+        audit.list(accountId, maxChanges, undefined, { subject: nodeId }),
+      ])
+      return deviceHistory(events, changes)
+    },
     'device.track': async ({ nodeId }, viewer) => {
       const { accountId } = await own(nodeId, viewer)
       const track = await places.track(accountId, nodeId)
@@ -88,7 +105,7 @@ const createViews = (
   }) satisfies ConsoleHandlers
 
 export function deviceHandlers(parts: DeviceParts) {
-  const { nodes, labels, facets, show, onlineSince, audit } = parts
+  const { nodes, labels, facets, show, clock, onlineMs, attention, audit } = parts
   const { own, ...changes } = createChanges(parts)
   const one =
     (change: DeviceChange) => async (asked: { nodeId: string }, viewer: Viewer, context: ConsoleContext) => {
@@ -109,19 +126,27 @@ export function deviceHandlers(parts: DeviceParts) {
     ) => {
       const { accountId } = viewer.membership
       if (search !== '') expectTurn(searches, viewer.person.personId, context, 'searches')
-      const { state, tag, service, version } = filter
+      const { state, tag, service, version, need } = filter
+      const at = clock.now()
       const { nodes: some, ...counted } = await nodes.page(accountId, {
-        ...{ search, state, tag, service, version, page, size: pageSize, onlineSince: onlineSince() },
+        ...{ search, state, tag, service, version, need, page, size: pageSize, onlineSince: at - onlineMs },
         ...{ order: sort, isDescending: descending },
       })
-      return { ...(await show(accountId, some)), ...counted, pageSize }
+      const shown = await show(accountId, some)
+      return { ...shown, ...counted, pageSize, at: isoTime(at), onlineSeconds: onlineMs / 1000 }
+    },
+    'device.attention': async (_, viewer) => {
+      const { lastSeenAt, ...found } = await attention(viewer.membership.accountId, clock.now() - onlineMs)
+      return { ...found, lastSeenAt: lastSeenAt === null ? null : isoTime(lastSeenAt) }
     },
     'device.facets': (_, viewer) => facets(viewer.membership.accountId),
     ...createViews(parts, own),
     async 'device.label'({ nodeId, label, tags }, viewer, context) {
       const { accountId } = await own(nodeId, viewer)
+      const { name, tags: tagsBefore } = await labels.find(accountId, nodeId)
       await labels.set(accountId, nodeId, { name: label, tags: [...new Set(tags)] })
-      const detail = [label, ...tags].join(' ').trim()
+      const words = (named: string, all: readonly string[]) => [named, ...all].join(' ').trim()
+      const detail = beforeAndAfter(words(name, tagsBefore), words(label, tags))
       await audit.record(auditOf(viewer, context, 'device.label', nodeId, { detail }))
       return done
     },

@@ -58,6 +58,7 @@ export function personHandlers(parts: PersonParts) {
       hasPassword: password !== '',
       passkeys: (await passkeys.list(personId)).length,
       recoveryCodes: await recoveryCodes.left(personId),
+      hadRecoveryCodes: await recoveryCodes.hadAny(personId),
       expiringTokens: await parts.expiringTokens({ accountId: membership.accountId, personId }),
     }
   }

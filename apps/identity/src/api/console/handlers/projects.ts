@@ -1,11 +1,11 @@
 import { RpcError } from '@selvedge/protocol'
 import type { Nodes } from '../../../registry/nodes/nodes.ts'
 import type { DeveloperTokens } from '../../../registry/projects/developer-tokens.ts'
-import { describeOffline } from '../../../registry/projects/offline.ts'
 import type { Project, Projects } from '../../../registry/projects/projects.ts'
 import type { SignIns } from '../../../registry/sign-ins/sign-ins.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
 import { auditOf, type ConsoleHandlers, done, type Viewer } from '../context.ts'
+import { describeChanges } from './project-changes.ts'
 
 export interface ProjectParts {
   readonly projects: Projects
@@ -75,10 +75,10 @@ export function projectHandlers({
       return describe(project)
     },
     'project.update': async ({ clientId, offline, ...settings }, viewer, context) => {
-      await ownProject(projects, clientId, viewer)
+      const before = describe(await ownProject(projects, clientId, viewer))
       const leases = offline && { offline }
       const project = await projects.update(clientId, { ...settings, ...leases })
-      const detail = `${project.name}; ${describeOffline(project.offline)}`
+      const detail = describeChanges(before, describe(project))
       await audit.record(auditOf(viewer, context, 'project.update', clientId, { detail }))
       return describe(project)
     },
