@@ -1,8 +1,10 @@
 /** Client of the console's API: one function for each method. */
 import { callRpc, isSelvedgeError, type RpcClient } from '@selvedge/client'
 import type { ConsoleMethods } from '@selvedge/protocol/console'
+import { isOutage } from './failures.ts'
 import { keys, signedFetch } from './session/request.ts'
 import { tabs } from './session/tabs.ts'
+import { outage } from './state/outage.ts'
 
 type Api = RpcClient<ConsoleMethods>
 
@@ -27,8 +29,12 @@ async function call(method: string, params: object | undefined): Promise<unknown
     const result = await callRpc(connection, method, params)
     if (method === 'session.end') await keys.forget()
     if (changesSession.has(method)) tabs.announce()
+    outage.end()
     return result
   } catch (cause) {
+    // An answer of the service, be it a refusal, ends an outage.
+    if (isOutage(cause)) outage.begin()
+    else if (reasonOf(cause) !== undefined) outage.end()
     if (reasonOf(cause) === 'signed_out') dispatchEvent(new Event(signedOut))
     throw cause
   }
@@ -39,17 +45,5 @@ export const api = new Proxy({} as Api, {
   get: (_, method: string) => (params?: object) => call(method, params),
 })
 
-/** Why a call failed, for a person: what is wrong, and what to do. */
-export function explain(cause: unknown): string {
-  if (!isSelvedgeError(cause)) return cause instanceof Error ? cause.message : String(cause)
-  if (cause.kind === 'connection' && cause.reason === 'not_running')
-    return 'The service does not answer. Check that it is running, and that you are online.'
-  const hint = cause.kind === 'rpc' && cause.hint ? ` ${cause.hint}` : ''
-  return `${sentence(cause.message)}${hint}`
-}
-
 export const reasonOf = (cause: unknown): string | undefined =>
   isSelvedgeError(cause) && cause.kind === 'rpc' ? cause.reason : undefined
-
-const sentence = (text: string): string =>
-  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`

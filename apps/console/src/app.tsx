@@ -1,9 +1,10 @@
 import type { Viewer } from '@selvedge/protocol/console'
 import { useCallback, useEffect, useState } from 'preact/hooks'
-import { api, explain, signedOut } from './api.ts'
+import { api, signedOut } from './api.ts'
+import { explain } from './failures.ts'
 import { Frame } from './frame/frame.tsx'
 import { lazyView } from './parts/lazy-view.tsx'
-import { Lone } from './parts/lone.tsx'
+import { OutageBanner } from './parts/outage-banner.tsx'
 import { Problem } from './parts/view.tsx'
 import { CompanyView, NotFoundView, openViews, routes, SignInView, TerminalView } from './routes.tsx'
 import { tabs } from './session/tabs.ts'
@@ -38,7 +39,7 @@ function useStanding(isLater: boolean) {
       setStanding(await api['session.get']())
       setError(undefined)
     } catch (cause) {
-      setError(explain(cause))
+      setError(await explain(cause))
     }
   }, [])
   useEffect(() => {
@@ -80,7 +81,7 @@ export function App() {
   )
   if (!standing)
     return (
-      <Lone busy={!error}>
+      <main class="page" aria-busy={!error}>
         {error && (
           <Problem icon="wifi-off" title="Can’t reach the server" text={error}>
             <button type="button" class="btn" onClick={refresh}>
@@ -88,13 +89,14 @@ export function App() {
             </button>
           </Problem>
         )}
-      </Lone>
+      </main>
     )
   const { viewer, identityUrl, discoveryUrl, version } = standing
   const home = viewer ? { viewer, identityUrl, discoveryUrl, version, refresh } : undefined
   return (
     <HomeContext.Provider value={home}>
       <StepUp.Provider value={confirm}>
+        <OutageBanner />
         <Shown home={home} needsOwner={standing.needsOwner} address={{ first, id, part }} onDone={refresh} />
         {asked && viewer && (
           <Confirm
@@ -124,28 +126,14 @@ function Shown(props: {
     onDone,
   } = props
   const OpenView = Object.hasOwn(openViews, first) && openViews[first]
-  if (OpenView)
-    return (
-      <Lone>
-        <OpenView viewer={home?.viewer} onDone={onDone} />
-      </Lone>
-    )
+  if (OpenView) return <OpenView viewer={home?.viewer} onDone={onDone} />
   if (first === 'sign-in' && (part === 'callback' || (id !== '' && !home)))
     return (
-      <Lone>
-        <CompanyView domain={id === 'company' ? '' : id} isCallback={part === 'callback'} onDone={onDone} />
-      </Lone>
+      <CompanyView domain={id === 'company' ? '' : id} isCallback={part === 'callback'} onDone={onDone} />
     )
   if (!home || first === 'sign-in')
-    return (
-      <Lone busy={home !== undefined}>{!home && <SignInView needsOwner={needsOwner} onDone={onDone} />}</Lone>
-    )
-  if (first === 'device')
-    return (
-      <Lone>
-        <TerminalView />
-      </Lone>
-    )
+    return home ? <main aria-busy /> : <SignInView needsOwner={needsOwner} onDone={onDone} />
+  if (first === 'device') return <TerminalView />
   const Page = Object.hasOwn(routes, first) ? routes[first]! : NotFoundView
   return (
     <Frame current={first || 'devices'}>

@@ -1,4 +1,5 @@
 import { api } from './api.ts'
+import { Explained } from './failures.ts'
 
 /** Loaded with the first use: most pages never need it. */
 const browser = () => import('@simplewebauthn/browser')
@@ -7,11 +8,11 @@ const browser = () => import('@simplewebauthn/browser')
 function explainBrowser(cause: unknown): never {
   const { name } = cause as Error
   if (name === 'NotAllowedError')
-    throw new Error('No passkey was used: the request was cancelled or timed out.')
-  if (name === 'InvalidStateError') throw new Error('This device already has a passkey for you.')
+    throw new Explained('No passkey was used: the request was cancelled or timed out.')
+  if (name === 'InvalidStateError') throw new Explained('This device already has a passkey for you.')
   if (name === 'SecurityError')
-    throw new Error(`Passkeys do not work at ${location.origin}: they need HTTPS, or http://localhost.`)
-  throw cause
+    throw new Explained(`Passkeys don’t work at ${location.host}: they need HTTPS, or localhost.`)
+  throw new Explained('This browser couldn’t use a passkey. Try again, or use another sign-in method.')
 }
 
 export async function signInWithPasskey(): Promise<void> {

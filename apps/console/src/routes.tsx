@@ -1,7 +1,7 @@
 /** Views by the first word of the path. The code of each is loaded when it is first shown. */
 import type { Viewer } from '@selvedge/protocol/console'
 import type { FunctionComponent } from 'preact'
-import { lazyView } from './parts/lazy-view.tsx'
+import { type Loaded, lazyView } from './parts/lazy-view.tsx'
 
 /** The second and third word of the path: an ID, and a part of the page. */
 export interface RouteProps {
@@ -27,8 +27,21 @@ export const routes: Readonly<Record<string, FunctionComponent<RouteProps>>> = {
   audit: () => <AuditView />,
 }
 
-const LinkView = lazyView(() => import('./views/lone/link.tsx'))
-const AppView = lazyView(() => import('./views/lone/app.tsx'))
+/** A view with nothing beside it: the frame of such pages comes with it, at the same time. */
+const loneView = <Props extends object>(load: () => Promise<Loaded<Props>>) =>
+  lazyView<Props>(async () => {
+    const [{ Lone }, { default: View }] = await Promise.all([import('./parts/lone.tsx'), load()])
+    return {
+      default: (props) => (
+        <Lone>
+          <View {...props} />
+        </Lone>
+      ),
+    }
+  })
+
+const LinkView = loneView(() => import('./views/lone/link.tsx'))
+const AppView = loneView(() => import('./views/lone/app.tsx'))
 
 /** Views with nothing beside them, whether a person is signed in or not: links, and what apps send a browser to. */
 export const openViews: Readonly<
@@ -42,7 +55,7 @@ export const openViews: Readonly<
 }
 
 /** Views with nothing beside them: the sign-in, and the approval of a terminal. */
-export const CompanyView = lazyView(() => import('./views/lone/company.tsx'))
-export const SignInView = lazyView(() => import('./views/lone/sign-in.tsx'))
-export const TerminalView = lazyView(() => import('./views/lone/terminal.tsx'))
+export const CompanyView = loneView(() => import('./views/lone/company.tsx'))
+export const SignInView = loneView(() => import('./views/lone/sign-in.tsx'))
+export const TerminalView = loneView(() => import('./views/lone/terminal.tsx'))
 export const NotFoundView = lazyView(() => import('./views/not-found.tsx'))

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { explain } from '../api.ts'
+import { explain } from '../failures.ts'
 import { useConfirmed } from '../state/step-up.tsx'
 import { busyText } from './busy.ts'
 import { Icon, type IconName } from './icon.tsx'
@@ -18,7 +18,7 @@ export function useAction() {
     try {
       await confirmed(run)
     } catch (cause) {
-      setError(explain(cause))
+      setError(await explain(cause))
     } finally {
       setBusy(false)
     }

@@ -2,7 +2,7 @@ import type { FunctionComponent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Bones, Problem } from './view.tsx'
 
-type Loaded<Props> = { readonly default: FunctionComponent<Props> }
+export type Loaded<Props> = { readonly default: FunctionComponent<Props> }
 
 /** A view. Its code is loaded when it is first shown. */
 export function lazyView<Props extends object>(load: () => Promise<Loaded<Props>>): FunctionComponent<Props> {

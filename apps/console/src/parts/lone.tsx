@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { Mark } from './mark.tsx'
+import './lone.css'
 
 /** A page of a person who is not signed in: one form beside the edge of a cloth. */
-export function Lone({ busy, children }: { busy?: boolean; children: ComponentChildren }) {
+export function Lone({ children }: { children: ComponentChildren }) {
   return (
     <div class="lone">
-      <main id="main" aria-busy={busy}>
+      <main id="main">
         <span class="word">
           <Mark />
           Selvedge

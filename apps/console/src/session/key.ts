@@ -1,3 +1,5 @@
+import { Explained } from '../failures.ts'
+
 /**
  * The key of this browser, which signs every request to the console. Signing in binds the session to it. It is stored in the
  * IndexedDB of this origin and cannot be exported, so a copied cookie is of no use without it.
@@ -79,8 +81,8 @@ const resultOf = <T>(request: IDBRequest<T>): Promise<T> =>
 
 async function generate(): Promise<BrowserKey> {
   if (!isSecureContext)
-    throw new Error(
-      `The console needs HTTPS, or the host name localhost: this page came from ${location.origin}.`,
+    throw new Explained(
+      `The console needs HTTPS, or the host name localhost: this page came from ${location.host}.`,
     )
   const { privateKey, publicKey } = await crypto.subtle.generateKey(
     { name: 'ECDSA', namedCurve: 'P-256' },

@@ -1,5 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { explain, reasonOf } from '../api.ts'
+import { reasonOf } from '../api.ts'
+import { explain, isOutage } from '../failures.ts'
+import { outage } from './outage.ts'
 
 export interface Call<T> {
   readonly data: T | undefined
@@ -13,7 +15,7 @@ export interface Call<T> {
 
 interface Answer<T> {
   readonly data?: T | undefined
-  readonly error?: string
+  readonly error?: string | undefined
   readonly reason?: string | undefined
 }
 
@@ -25,11 +27,16 @@ export function useCall<T>(call: () => Promise<T>, about: readonly unknown[] = [
     const own = ++asked.current
     const next = await call().then(
       (data) => ({ data }),
-      (cause) => ({ error: explain(cause), reason: reasonOf(cause) }),
+      // The banner reports an outage, on all pages in the same way.
+      async (cause) => ({
+        error: isOutage(cause) ? undefined : await explain(cause),
+        reason: reasonOf(cause),
+      }),
     )
     if (own === asked.current) setAnswer((before) => ({ data: before.data, ...next }))
   }, about)
   useEffect(() => void reload(), [reload])
+  useEffect(() => outage.follow(() => void (outage.isOn() || reload())), [reload])
   const set = useCallback(
     (change: (data: T) => T) =>
       setAnswer((before) => (before.data === undefined ? before : { ...before, data: change(before.data) })),

@@ -2,6 +2,7 @@ import type { ConsoleInput } from '@selvedge/protocol/console'
 import { splitCondition } from '@selvedge/protocol/tokens'
 import { useId } from 'preact/hooks'
 import { api } from '../../api.ts'
+import { Explained } from '../../failures.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Form } from '../../parts/form.tsx'
 import { tell } from '../../parts/toast.tsx'
@@ -71,5 +72,5 @@ const readRules = (text: string): ConsoleInput<'company.update'>['rules'] =>
       const role = line.slice(at + 1)
       const condition = splitCondition(line.slice(0, Math.max(at, 0)))
       if (condition && (role === 'owner' || role === 'member')) return { ...condition, role }
-      throw new Error(`“${line}” is not a rule. Write claim=value:member or claim=value:owner.`)
+      throw new Explained(`“${line}” is not a rule. Write claim=value:member or claim=value:owner.`)
     })

@@ -1,6 +1,7 @@
 /** Changes many devices: in calls of as many as one call may have. */
 import { type BulkResult, maxBulkDevices } from '@selvedge/protocol/console'
-import { explain, reasonOf } from '../../api.ts'
+import { reasonOf } from '../../api.ts'
+import { explain } from '../../failures.ts'
 
 export type BulkCall = (nodeIds: string[]) => Promise<BulkResult>
 
@@ -15,7 +16,7 @@ export async function changeAll(nodeIds: readonly string[], call: BulkCall): Pro
       failed.push(...result.failed)
     } catch (cause) {
       if (at === 0) throw cause
-      const why = { reason: reasonOf(cause) ?? 'failed', message: explain(cause) }
+      const why = { reason: reasonOf(cause) ?? 'failed', message: await explain(cause) }
       failed.push(...nodeIds.slice(at).map((nodeId) => ({ nodeId, ...why })))
       break
     }

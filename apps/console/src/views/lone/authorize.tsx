@@ -1,6 +1,7 @@
 import type { AuthorizationStep, Consent, Viewer } from '@selvedge/protocol/console'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { api, explain } from '../../api.ts'
+import { api } from '../../api.ts'
+import { explain } from '../../failures.ts'
 import { Action } from '../../parts/action.tsx'
 import { capital } from '../../parts/capital.ts'
 import { Icon } from '../../parts/icon.tsx'
@@ -43,8 +44,8 @@ export function Authorize(props: { viewer: Viewer | undefined; onDone: () => Pro
     const isSame = !wasSeen.current && viewer !== undefined && step?.step === 'consent'
     wasSeen.current = viewer !== undefined
     if (isSame) return
-    api['authorization.begin']({ query, ticket: readTicket(query) }).then(take, (cause) =>
-      setError(explain(cause)),
+    api['authorization.begin']({ query, ticket: readTicket(query) }).then(take, async (cause) =>
+      setError(await explain(cause)),
     )
   }, [query, viewer?.personId, hasEnded])
 

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
-import { api, explain } from '../../api.ts'
+import { api } from '../../api.ts'
 import { goToCompany } from '../../company.ts'
+import { explain } from '../../failures.ts'
 import { Action } from '../../parts/action.tsx'
 import { Field, Form } from '../../parts/form.tsx'
 import { Link } from '../../parts/link.tsx'
@@ -63,7 +64,7 @@ function Callback({ domain, onDone }: { domain: string; onDone: () => Promise<vo
         await onDone()
         navigate(purpose === 'link' ? '/account' : takeNext(), true)
       },
-      (cause) => setError(explain(cause)),
+      async (cause) => setError(await explain(cause)),
     )
   }, [])
   if (isConfirmed)

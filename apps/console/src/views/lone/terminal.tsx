@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import { api, explain } from '../../api.ts'
+import { api } from '../../api.ts'
+import { explain } from '../../failures.ts'
 import { Action } from '../../parts/action.tsx'
 import { Field, Form } from '../../parts/form.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -8,6 +9,7 @@ import { permissionOf } from '../../parts/permissions.ts'
 import { Time } from '../../parts/time.tsx'
 import { View } from '../../parts/view.tsx'
 import { useHome } from '../../state/viewer.ts'
+import '../../parts/meter.css'
 
 type Request = Awaited<ReturnType<(typeof api)['device_request.find']>>
 
@@ -19,7 +21,9 @@ export default function TerminalView() {
   const [error, setError] = useState<string>()
   useEffect(() => {
     if (given === '') return
-    api['device_request.find']({ userCode: given }).then(setRequest, (cause) => setError(explain(cause)))
+    api['device_request.find']({ userCode: given }).then(setRequest, async (cause) =>
+      setError(await explain(cause)),
+    )
   }, [given])
 
   if (decided !== undefined) return <Decided approved={decided} />

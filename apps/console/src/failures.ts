@@ -1,0 +1,26 @@
+/** What a failure of a call is: an outage, or something that this call alone met. Its text for people is loaded when there is one to show. */
+import { isSelvedgeError } from '@selvedge/client'
+
+/** An error with a text for people. */
+export class Explained extends Error {
+  override readonly name = 'Explained'
+}
+
+/** Whether the service could not be reached, or something between it and this page answered in its place. */
+export const isOutage = (cause: unknown): boolean =>
+  isSelvedgeError(cause) &&
+  cause.kind === 'connection' &&
+  cause.reason !== 'aborted' &&
+  !isRefused(cause) &&
+  !(cause.cause instanceof Explained)
+
+/** Whether something between this page and the service refused this request, and another try is of no use. */
+export const isRefused = ({ message }: Error): boolean =>
+  / answered (?:HTTP )?4(?!08|21|25|29)\d\d\b/.test(message)
+
+/** `explain` of `explain.ts`, which few visits need. Where it cannot be loaded, there is an outage. */
+export const explain = (cause: unknown): Promise<string> =>
+  import('./explain.ts').then(
+    (texts) => texts.explain(cause),
+    () => 'Can’t reach the server. Check that you are online, and try again.',
+  )
