@@ -14,4 +14,5 @@ export const consoleParts: readonly ConsolePart[] = [
   { name: 'Inter', type: 'file', license: 'OFL-1.1', text: 'inter.txt' },
   { name: 'Lucide', type: 'file', license: 'ISC AND MIT', text: 'lucide.txt' },
   { name: 'Natural Earth', type: 'data', license: undefined, text: 'natural-earth.txt' },
+  { name: 'GeoNames', type: 'data', license: 'CC-BY-4.0', text: 'geonames.txt' },
 ]

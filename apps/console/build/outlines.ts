@@ -1,11 +1,12 @@
 /**
- * The countries of the map, as one file of the pages: outlines of Natural Earth 1:50m as TopoJSON, without what the map does not
- * draw, and a place for each name. Made when the pages are built.
+ * The countries and cities of the map, as one file of the pages: outlines of Natural Earth 1:50m as TopoJSON, without what the map does
+ * not draw, and a place for each name. Made when the pages are built.
  */
 import { feature } from 'topojson-client'
 import type { GeometryCollection, Topology } from 'topojson-specification'
 import type { Plugin } from 'vite'
 import atlas from 'world-atlas/countries-50m.json' with { type: 'json' }
+import { cityLabels } from './cities.ts'
 import { labelOf } from './labels.ts'
 
 type Atlas = Topology<{ countries: GeometryCollection<{ name: string }>; land: GeometryCollection }>
@@ -30,6 +31,7 @@ export function outlinesOf({ objects, ...topology }: Atlas): string {
       },
     },
     labels: named.features.map(labelOf).filter((label) => label !== undefined),
+    cities: cityLabels(),
   })
 }
 

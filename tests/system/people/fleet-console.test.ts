@@ -139,6 +139,34 @@ describe('the page of a fleet', needs('chromium-headless-shell'), () => {
     expect(new URL(page.url()).search).toBe('')
   })
 
+  it('shows above the map what needs attention, and on a click exactly those devices', async () => {
+    inDatabase((database) => {
+      const { account_id: accountId } = database.prepare('SELECT account_id FROM accounts').get()!
+      for (const at of [1, 10, 20])
+        database.prepare('INSERT INTO device_needs VALUES (?, ?, ?)').run(accountId!, 'disk', nodeIdOf(at))
+    })
+    await open()
+    const strip = page.getByRole('region', { name: 'Needs attention' })
+    await strip.getByRole('button', { name: '23 of 230 devices away' }).click()
+    await says('23 devices')
+    await strip.getByRole('button', { name: '3 devices have an almost full disk' }).click()
+    await says('2 devices')
+    expect(new URL(page.url()).search).toBe('?state=away&need=disk')
+    expect(await findObstacles(page)).toEqual([])
+    await takePictures(page, 'fleet-attention')
+    await page.getByRole('button', { name: 'All 3' }).click()
+    await says('3 devices')
+    await page.getByRole('button', { name: 'Disk almost full Remove filter' }).click()
+    await says('230 devices')
+    inDatabase((database) =>
+      database.exec('DELETE FROM device_needs; UPDATE nodes SET last_seen_at = last_seen_at - 7200000'),
+    )
+    await open()
+    await strip.getByRole('button', { name: /^All 230 devices are away/ }).waitFor()
+    expect(await strip.getByRole('button').count()).toBe(1)
+    inDatabase((database) => database.exec('UPDATE nodes SET last_seen_at = last_seen_at + 7200000'))
+  })
+
   it('searches when the person pauses, and offers all devices when no device matches', async () => {
     await open()
     const asked: string[] = []

@@ -7,6 +7,7 @@ import { Icon, type IconName } from '../parts/icon.tsx'
 import { nameOf } from '../state/presence.ts'
 import { navigate } from '../state/route.ts'
 import { pages } from './sidebar.tsx'
+import './finder.css'
 
 interface Hit {
   readonly group: string
@@ -49,7 +50,7 @@ function useHits(text: string): readonly Hit[] {
   return [...pageHits.filter(({ title }) => title.toLowerCase().includes(wanted)), ...devices]
 }
 
-export default function Finder({ onClose }: { onClose: () => void }) {
+export default function Finder({ takeTyped, onClose }: { takeTyped: () => string; onClose: () => void }) {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
   const field = useRef<HTMLInputElement>(null)
@@ -60,6 +61,7 @@ export default function Finder({ onClose }: { onClose: () => void }) {
   useLayoutEffect(() => {
     dialog.current?.showModal()
     field.current?.focus()
+    setText(takeTyped())
     return () => dialog.current?.close()
   }, [])
   const go = ({ to }: Hit) => {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../parts/icon.tsx'
 import { lazyView } from '../parts/lazy-view.tsx'
 import { Link } from '../parts/link.tsx'
@@ -11,20 +11,40 @@ import { Sidebar } from './sidebar.tsx'
 
 const Finder = lazyView(() => import('./finder.tsx'))
 
-/** The frame of every page of a signed-in person. */
-export function Frame({ current, children }: { current: string; children: ComponentChildren }) {
-  const { viewer } = useHome()
+/** Opens the search. What is typed until its code is loaded is not lost. */
+function useFinding() {
   const [isFinding, setFinding] = useState(false)
+  const typed = useRef<string | undefined>(undefined)
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key !== 'k' || !(event.metaKey || event.ctrlKey)) return
+      const isModified = event.metaKey || event.ctrlKey
+      if (event.key === 'k' && isModified) {
+        typed.current ??= ''
+        setFinding(true)
+      } else if (typed.current === undefined || isModified || event.key.length !== 1) return
+      else typed.current += event.key
       event.preventDefault()
-      setFinding(true)
     }
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
   }, [])
-  const find = () => setFinding(true)
+  return {
+    isFinding,
+    find: () => setFinding(true),
+    close: () => setFinding(false),
+    /** What was typed before the search was there. From now on, its field gets the keys. */
+    takeTyped: () => {
+      const text = typed.current ?? ''
+      typed.current = undefined
+      return text
+    },
+  }
+}
+
+/** The frame of every page of a signed-in person. */
+export function Frame({ current, children }: { current: string; children: ComponentChildren }) {
+  const { viewer } = useHome()
+  const { isFinding, find, close, takeTyped } = useFinding()
   return (
     <>
       <a class="skip" href="#main">
@@ -34,11 +54,11 @@ export function Frame({ current, children }: { current: string; children: Compon
         <TopBar onFind={find} />
         <Sidebar current={current} onFind={find} />
         <main id="main" class="page" key={viewer.accountId}>
-          <Nudge />
+          <Nudge page={current} />
           {children}
         </main>
       </div>
-      {isFinding && <Finder onClose={() => setFinding(false)} />}
+      {isFinding && <Finder takeTyped={takeTyped} onClose={close} />}
       <Toasts />
     </>
   )

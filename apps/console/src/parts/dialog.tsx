@@ -1,6 +1,11 @@
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, createContext } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Icon } from './icon.tsx'
+
+/** The button that closes the dialog: a form in it shows that beside its own. */
+export const Closing = createContext<{ readonly text: string; readonly onClose: () => void } | undefined>(
+  undefined,
+)
 
 /** A window over the page; the browser keeps the keyboard inside, Escape closes it, and the focus returns to the opener. */
 export function Dialog(props: {
@@ -36,7 +41,9 @@ export function Dialog(props: {
           <Icon name="x" />
         </button>
       </header>
-      <div class="body">{children}</div>
+      <div class="body">
+        <Closing.Provider value={{ text: closing, onClose }}>{children}</Closing.Provider>
+      </div>
       <footer>
         {footer ?? (
           <button type="button" class="btn" onClick={onClose}>

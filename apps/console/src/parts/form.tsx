@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
+import { useContext, useId } from 'preact/hooks'
 import { type ButtonKind, Refusal, useAction } from './action.tsx'
 import { busyText } from './busy.ts'
+import { Closing } from './dialog.tsx'
 
 /** A form that is sent to the service. It shows that it waits, and shows errors. */
 export function Form({
@@ -16,6 +17,7 @@ export function Form({
   children?: ComponentChildren
 }) {
   const { busy, error, act } = useAction()
+  const closing = useContext(Closing)
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault()
     const values = new FormData(event.currentTarget as HTMLFormElement)
@@ -25,7 +27,12 @@ export function Form({
     <form class="stack close" onSubmit={onSubmit}>
       {children}
       {error && <Refusal text={error} />}
-      <div>
+      <div class="submit">
+        {closing && (
+          <button type="button" class="btn" onClick={closing.onClose}>
+            {closing.text}
+          </button>
+        )}
         <button type="submit" class={`btn ${kind}`} disabled={busy} aria-busy={busy}>
           {busy ? busyText(submit) : submit}
         </button>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { WorldMapProps } from './map/world-map.tsx'
+import './lazy-map.css'
 
 type WorldMap = typeof import('./map/world-map.tsx').default
 

@@ -1,3 +1,5 @@
+import './meter.css'
+
 /** Share above which a meter is highlighted. */
 const high = 0.8
 

@@ -169,23 +169,24 @@ export function Notice(props: {
 /** Milliseconds after which a wait is shown: what comes at once must not flash. */
 const skeletonMs = 200
 
-/** The shape of what comes. */
-export function Bones() {
+/** The shape of what comes: lines of text, rows of a list, or a map above them. */
+export function Bones({ of = 'text' }: { of?: 'text' | 'rows' | 'map' }) {
   const [isShown, setShown] = useState(false)
   useEffect(() => {
     const timer = setTimeout(() => setShown(true), skeletonMs)
     return () => clearTimeout(timer)
   }, [])
   return (
-    <div class="stack" aria-busy="true">
+    <div class={`stack bones ${of}`} aria-busy="true">
       <span class="unseen" role="status">
         Loading…
       </span>
       {isShown && (
         <>
-          <span class="bone m" />
-          <span class="bone" />
-          <span class="bone" />
+          {of === 'map' && <span class="map bone" />}
+          {[1, 2, 3].map((each) => (
+            <span key={each} class="bone" />
+          ))}
         </>
       )}
     </div>

@@ -1,5 +1,5 @@
 /** What the list of devices shows, as in the query of its address: a link to it shows the same. */
-import type { ConsoleInput, Device } from '@selvedge/protocol/console'
+import type { ConsoleInput, Device, DeviceNeed } from '@selvedge/protocol/console'
 import { useQuery } from './route.ts'
 
 export type DeviceSort = NonNullable<ConsoleInput<'device.list'>['sort']>
@@ -13,9 +13,19 @@ export interface DeviceQuery extends Readonly<Record<DeviceFilterName, string | 
   readonly page: number
   readonly search: string
   readonly state: Device['state'] | undefined
+  readonly need: DeviceNeed | undefined
   readonly sort: DeviceSort
   readonly descending: boolean
 }
+
+/** What devices need a person for, in the words of a filter. */
+export const needWords: Readonly<Record<DeviceNeed, string>> = {
+  failing: 'service failed',
+  disk: 'disk almost full',
+  clock: 'clock not known',
+  certificate: 'certificate expires',
+}
+const needs = Object.keys(needWords) as DeviceNeed[]
 
 export const deviceStates = ['online', 'away', 'blocked'] as const
 const sorts: readonly DeviceSort[] = ['added', 'name', 'seen', 'version']
@@ -32,6 +42,7 @@ export function useDeviceQuery() {
     page: Math.max(0, Math.trunc(Number(query.get('page') ?? 1)) - 1 || 0),
     search: (query.get('search') ?? '').slice(0, maxSearchLength),
     state: deviceStates.find((each) => each === query.get('state')),
+    need: needs.find((each) => each === query.get('need')),
     tag: word('tag'),
     service: word('service'),
     version: word('version'),
@@ -43,9 +54,10 @@ export function useDeviceQuery() {
     setPage: (page: number) => change({ page: page === 0 ? '' : String(page + 1) }),
     setSearch: (search: string) => change({ search, page: '' }),
     setState: (state: string) => change({ state, page: '' }),
-    setFilters: (words: Readonly<Partial<Record<DeviceFilterName, string>>>) =>
+    setFilters: (words: Readonly<Partial<Record<DeviceFilterName | 'need', string>>>) =>
       change({ ...words, page: '' }),
-    clear: () => change({ search: '', state: '', tag: '', service: '', version: '', page: '' }),
+    setNeed: (need: string) => change({ need, page: '' }),
+    clear: () => change({ search: '', state: '', need: '', tag: '', service: '', version: '', page: '' }),
     /** The same order again turns it round. */
     sortBy(by: DeviceSort) {
       const isTurned = asked.sort === by && !asked.descending
@@ -55,12 +67,13 @@ export function useDeviceQuery() {
 }
 
 /** Whether a query shows some of the devices only. */
-export const isFiltered = ({ search, state, tag, service, version }: DeviceQuery): boolean =>
-  search !== '' || [state, tag, service, version].some((each) => each !== undefined)
+export const isFiltered = ({ search, state, need, tag, service, version }: DeviceQuery): boolean =>
+  search !== '' || [state, need, tag, service, version].some((each) => each !== undefined)
 
 /** What a query selects, without order and page: as members of a call, and as a query of a path. */
-export const selectionOf = ({ search, state, tag, service, version }: DeviceQuery) => ({
+export const selectionOf = ({ search, state, need, tag, service, version }: DeviceQuery) => ({
   ...(search !== '' && { search }),
+  ...(need && { need }),
   ...(state && { state }),
   ...(tag && { tag }),
   ...(service && { service }),

@@ -1,45 +1,40 @@
-import { type Device, identityCheckSeconds, onlineWindowMs } from '@selvedge/protocol/console'
+import type { Device } from '@selvedge/protocol/console'
 import { describe, expect, it } from 'vitest'
-import { presenceOf, withNews } from './presence.ts'
+import { stateAt, withNews } from './presence.ts'
 
-const now = 1e12
-const windowMs = onlineWindowMs(identityCheckSeconds)
 const at = (ms: number) => new Date(ms).toISOString()
+const now = 1e12
 const deviceWith = (more: Partial<Device>) => ({ nodeId: 'a', lastSeenAt: at(now), ...more }) as Device
 const newsOf = (fixedMs: number) => ({
   fixes: [{ nodeId: 'a', longitude: 1, latitude: 2, speed: 0, bearing: 0, fixedAt: at(fixedMs) }],
 })
 
 describe('a device on the map', () => {
-  it('is online until the end of the window of the protocol', () => {
-    expect(presenceOf(now - windowMs, now)).toBe('online')
-    expect(presenceOf(now - windowMs - 1, now)).toBe('away')
+  it('is online until the second that the service named, and away afterwards', () => {
+    expect(stateAt(now / 1000, now + 999)).toBe('online')
+    expect(stateAt(now / 1000, now + 1000)).toBe('away')
+  })
+
+  it('is blocked at any time', () => {
+    expect(stateAt(-1, now)).toBe('blocked')
   })
 })
 
-describe('a device that was away', () => {
-  const away = deviceWith({ state: 'away', lastSeenAt: at(now - 2 * windowMs) })
-
-  it('is online after a fix within the window', () => {
-    const fixedMs = now - windowMs
-    expect(withNews(away, newsOf(fixedMs), now)).toMatchObject({ state: 'online', lastSeenAt: at(fixedMs) })
-  })
-
-  it('stays away after a fix that arrived too late', () => {
-    expect(withNews(away, newsOf(now - windowMs - 1), now)).toMatchObject({
-      state: 'away',
-      fix: { longitude: 1 },
+it.each(['online', 'away', 'blocked'] as const)(
+  'a location moves a device that is %s, and changes no state',
+  (state) => {
+    expect(withNews(deviceWith({ state }), newsOf(now + 1000))).toMatchObject({
+      ...{ state, lastSeenAt: at(now) },
+      fix: { longitude: 1, latitude: 2 },
     })
-  })
-})
+  },
+)
 
-describe('a fix that arrives late', () => {
-  it('does not move "last seen" back', () => {
-    const online = deviceWith({ state: 'online' })
-    expect(withNews(online, newsOf(now - 1000), now)).toMatchObject({ state: 'online', lastSeenAt: at(now) })
+it('what the service states of a device is shown as it is', () => {
+  const news = { device: { ...deviceWith({}), state: 'away', lastSeenAt: at(now - 1) } as Device }
+  expect(withNews(deviceWith({ state: 'online' }), news)).toMatchObject({
+    state: 'away',
+    lastSeenAt: at(now - 1),
   })
-
-  it('does not unblock a device', () => {
-    expect(withNews(deviceWith({ state: 'blocked' }), newsOf(now), now).state).toBe('blocked')
-  })
+  expect(withNews(deviceWith({ nodeId: 'b', state: 'online' }), news).state).toBe('online')
 })

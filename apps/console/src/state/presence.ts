@@ -1,24 +1,21 @@
-/** Whether a device is shown as online, by the definition of the protocol, and its record after an event. */
-import { type Device, identityCheckSeconds, isOnline } from '@selvedge/protocol/console'
+/** The state of a device, and its record after an event. The service decides both. */
+import type { Device } from '@selvedge/protocol/console'
 import type { News } from './use-news.ts'
 
-/** The service does not send its interval to the page: it is the usual one. */
-export const presenceOf = (lastReportMs: number, nowMs: number): 'online' | 'away' =>
-  isOnline(lastReportMs, nowMs, identityCheckSeconds) ? 'online' : 'away'
+/**
+ * The state of a device on the map, at the moment for which the list beside it is right.
+ *
+ * @param onlineUntil Unix second; -1 for a blocked one
+ */
+export const stateAt = (onlineUntil: number, atMs: number): Device['state'] =>
+  onlineUntil < 0 ? 'blocked' : Math.floor(atMs / 1000) <= onlineUntil ? 'online' : 'away'
 
 /** What a person called it, else what it calls itself. */
 export const nameOf = ({ label, name }: Pick<Device, 'label' | 'name'>): string => label || name
 
-/** A device with its newest events. A fix that arrives late neither makes it online nor moves "last seen" back. */
-export function withNews(device: Device, { device: news, fixes = [] }: News, nowMs: number): Device {
+/** A device with its newest events. A location moves it, and changes no state: all lists show its contact with the service. */
+export function withNews(device: Device, { device: news, fixes = [] }: News): Device {
   if (news?.nodeId === device.nodeId) return { ...device, ...news }
   const fix = fixes.find(({ nodeId }) => nodeId === device.nodeId)
-  if (!fix) return device
-  const isNewer = Date.parse(fix.fixedAt) > Date.parse(device.lastSeenAt)
-  return {
-    ...device,
-    fix,
-    lastSeenAt: isNewer ? fix.fixedAt : device.lastSeenAt,
-    state: device.state === 'away' ? presenceOf(Date.parse(fix.fixedAt), nowMs) : device.state,
-  }
+  return fix ? { ...device, fix } : device
 }

@@ -1,5 +1,6 @@
 import { Link } from '../parts/link.tsx'
 import { View } from '../parts/view.tsx'
+import './not-found.css'
 
 /** A thread that frays. */
 const Fray = () => (

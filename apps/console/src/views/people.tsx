@@ -29,7 +29,7 @@ export default function PeopleView() {
       actions={isOwner && <Invite onInvited={invitations.reload} />}
       error={error}
     >
-      {!isReady && !error && <Bones />}
+      {!isReady && !error && <Bones of="rows" />}
       {isReady && (
         <Card title="Members" flush>
           <ul class="rows">

@@ -1,11 +1,12 @@
-/** The map without any other host: sea, and countries with their names. It stays, whatever is shown over it. */
+/** The map without any other host: sea, and countries and cities with their names. It stays, whatever is shown over it. */
 import type { GeoJSONSource, Map as MapLibre, StyleSpecification } from 'maplibre-gl'
 import { unrolled } from './date-line.ts'
 import type { Countries } from './outlines.ts'
 import type { Palette } from './palette.ts'
 import type { Trail } from './trail.ts'
 
-export const namesLayerId = 'names'
+/** A background has names of its own. */
+export const nameLayerIds: readonly string[] = ['names', 'cities', 'city-dots']
 
 const empty = { type: 'FeatureCollection' as const, features: [] }
 
@@ -15,6 +16,7 @@ export const baseStyle = (palette: Palette): StyleSpecification => ({
     land: { type: 'geojson', data: empty, maxzoom: 8 },
     lines: { type: 'geojson', data: empty, maxzoom: 8 },
     names: { type: 'geojson', data: empty, maxzoom: 8 },
+    cities: { type: 'geojson', data: empty, maxzoom: 8 },
     trail: { type: 'geojson', data: empty },
   },
   layers: [
@@ -35,7 +37,30 @@ export const baseStyle = (palette: Palette): StyleSpecification => ({
       paint: { 'line-color': palette.accent, 'line-width': 2 },
     },
     {
-      id: namesLayerId,
+      id: 'city-dots',
+      type: 'circle',
+      source: 'cities',
+      filter: ['>=', ['zoom'], ['get', 'minZoom']],
+      paint: { 'circle-color': palette.soft, 'circle-radius': 2 },
+    },
+    {
+      id: 'cities',
+      type: 'symbol',
+      source: 'cities',
+      filter: ['>=', ['zoom'], ['get', 'minZoom']],
+      layout: {
+        'text-field': ['get', 'name'],
+        'text-font': ['Inter Selvedge', 'system-ui'],
+        'text-size': 11,
+        'text-max-width': 8,
+        'text-variable-anchor': ['left', 'right', 'top', 'bottom'],
+        'text-radial-offset': 0.5,
+        'symbol-sort-key': ['get', 'minZoom'],
+      },
+      paint: { 'text-color': palette.soft, 'text-halo-color': palette.land, 'text-halo-width': 1 },
+    },
+    {
+      id: 'names',
       type: 'symbol',
       source: 'names',
       filter: ['>=', ['zoom'], ['get', 'minZoom']],
@@ -58,6 +83,7 @@ export function showCountries(map: MapLibre, countries: Countries): void {
   void sourceOf(map, 'land')?.setData(countries.land)
   void sourceOf(map, 'lines')?.setData(countries.lines)
   void sourceOf(map, 'names')?.setData(countries.names)
+  void sourceOf(map, 'cities')?.setData(countries.cities)
 }
 
 /** The way of a device, oldest point first. */
@@ -71,6 +97,9 @@ export function paintBase(map: MapLibre, palette: Palette): void {
   map.setPaintProperty('land', 'fill-color', palette.land)
   map.setPaintProperty('lines', 'line-color', palette.edge)
   map.setPaintProperty('trail', 'line-color', palette.accent)
-  map.setPaintProperty(namesLayerId, 'text-color', palette.soft)
-  map.setPaintProperty(namesLayerId, 'text-halo-color', palette.land)
+  map.setPaintProperty('city-dots', 'circle-color', palette.soft)
+  for (const id of ['names', 'cities']) {
+    map.setPaintProperty(id, 'text-color', palette.soft)
+    map.setPaintProperty(id, 'text-halo-color', palette.land)
+  }
 }

@@ -9,7 +9,7 @@ const boundsAt = (...longitudes: readonly number[]) =>
         nodeId: String(index),
         longitude,
         latitude: index,
-        heardAt: 0,
+        onlineUntil: 0,
       })),
       new Map(),
       0,

@@ -23,8 +23,8 @@ export const worldPxAt = (zoom: number): number => 512 * 2 ** zoom
 export const maxZoom = 18
 /** All of the world on a small phone. */
 const minZoom = -2
-/** Outlines of 1:50m have nothing more to show. */
-const maxFitZoom = 5
+/** Cities: the outlines of 1:50m have nothing more to show. */
+const maxFitZoom = 6.5
 const paddingPx = 36
 /** Above this part of the world, all of it is the better picture. */
 const almostAll = 0.9

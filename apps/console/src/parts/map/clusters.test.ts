@@ -5,11 +5,11 @@ import { fleetOf, latitudeOf, longitudeOf, mercatorY, type State } from './fleet
 
 const world: Box = { left: 0, top: 0, right: 1, bottom: 1 }
 const nowMs = Date.parse('2026-05-01T12:00:00Z')
-const placeOf = (nodeId: string, x: number, y: number, heardAt = nowMs): MapPlace => ({
+const placeOf = (nodeId: string, x: number, y: number, onlineUntil = nowMs / 1000): MapPlace => ({
   nodeId,
   longitude: longitudeOf(x),
   latitude: latitudeOf(y),
-  heardAt,
+  onlineUntil,
 })
 const cluster = (points: readonly (readonly [number, number])[], radius = 0.1, box = world) =>
   clusterFleet(
@@ -139,7 +139,7 @@ describe('devices on a map', () => {
     const places = [
       placeOf('blocked', 0.5, 0.5),
       placeOf('online', 0.5, 0.5),
-      placeOf('silent', 0.5, 0.5, nowMs - 86_400_000),
+      placeOf('silent', 0.5, 0.5, nowMs / 1000 - 1),
     ]
     const known = new Map<string, State>([['blocked', 'blocked']])
     const [one] = clusterFleet(fleetOf(places, known, nowMs), world, 0.1)

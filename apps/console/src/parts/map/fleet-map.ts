@@ -2,7 +2,6 @@
 import type { Device } from '@selvedge/protocol/console'
 import { Map as MapLibre, ScaleControl } from 'maplibre-gl'
 import type { MapPlace } from '../../state/use-places.ts'
-import { nowMs } from '../time.tsx'
 import { baseStyle, paintBase, showCountries, showTrail } from './base-style.ts'
 import { type Camera, constrain, createCamera, maxZoom, worldPxAt } from './camera.ts'
 import { fleetOf } from './fleet.ts'
@@ -15,8 +14,8 @@ import { allowWorker } from './worker.ts'
 export interface FleetMap {
   readonly map: MapLibre
   readonly camera: Camera
-  /** @param trail of the only device */
-  show(places: readonly MapPlace[], devices: readonly Device[], trail: Trail): void
+  /** @param trail of the only device @param atMs the moment for which the list of devices is right, in Unix milliseconds */
+  show(places: readonly MapPlace[], devices: readonly Device[], trail: Trail, atMs: number): void
   close(): void
 }
 
@@ -62,11 +61,11 @@ export function openFleetMap(holder: HTMLElement, events: FleetMapEvents): Fleet
   return {
     map,
     camera,
-    show(places, devices, trail) {
+    show(places, devices, trail, atMs) {
       const known = new Map(devices.map((each) => [each.nodeId, each.state]))
-      const fleet = fleetOf(places, known, nowMs())
+      const fleet = fleetOf(places, known, atMs)
       if (trail.length > 0) camera.setMaxFitZoom(trailZoom)
-      camera.follow(trail.length > 0 ? fleetOf([...places, ...placesOf(trail)], known, nowMs()) : fleet)
+      camera.follow(trail.length > 0 ? fleetOf([...places, ...placesOf(trail)], known, atMs) : fleet)
       void isReady.then(() => !isClosed && showTrail(map, trail))
       marks.show(fleet, new Map(devices.map((each) => [each.nodeId, each])))
     },
@@ -80,7 +79,7 @@ export function openFleetMap(holder: HTMLElement, events: FleetMapEvents): Fleet
 }
 
 const placesOf = (trail: Trail): MapPlace[] =>
-  trail.map(([longitude, latitude]) => ({ nodeId: '', longitude, latitude, heardAt: 0 }))
+  trail.map(([longitude, latitude]) => ({ nodeId: '', longitude, latitude, onlineUntil: 0 }))
 
 function createMap(holder: HTMLElement): MapLibre {
   const map = new MapLibre({

@@ -1,6 +1,6 @@
 /** The devices of a fleet as the map needs them: flat lists, since 100,000 of them are read for each picture. */
 import type { Device } from '@selvedge/protocol/console'
-import { presenceOf } from '../../state/presence.ts'
+import { stateAt } from '../../state/presence.ts'
 import type { MapPlace } from '../../state/use-places.ts'
 
 export type State = Device['state']
@@ -20,22 +20,21 @@ export interface Fleet {
 /** Degrees that Web Mercator can show. */
 const maxLatitude = 85.05
 
-/** @param known states of the devices that the page knows more of than their last report */
-export function fleetOf(
-  places: readonly MapPlace[],
-  known: ReadonlyMap<string, State>,
-  nowMs: number,
-): Fleet {
+/**
+ * @param known states of the devices that the page lists
+ * @param atMs the moment for which that list is right, in Unix milliseconds
+ */
+export function fleetOf(places: readonly MapPlace[], known: ReadonlyMap<string, State>, atMs: number): Fleet {
   const fleet: Fleet = {
     places,
     xs: new Float64Array(places.length),
     ys: new Float64Array(places.length),
     states: new Uint8Array(places.length),
   }
-  for (const [index, { nodeId, longitude, latitude, heardAt }] of places.entries()) {
+  for (const [index, { nodeId, longitude, latitude, onlineUntil }] of places.entries()) {
     fleet.xs[index] = (longitude + 180) / 360
     fleet.ys[index] = mercatorY(latitude)
-    fleet.states[index] = states.indexOf(known.get(nodeId) ?? presenceOf(heardAt, nowMs))
+    fleet.states[index] = states.indexOf(known.get(nodeId) ?? stateAt(onlineUntil, atMs))
   }
   return fleet
 }

@@ -8,7 +8,7 @@ const { default: atlas } = await import('world-atlas/countries-50m.json')
 
 describe('the outlines of countries', () => {
   const file = outlinesOf(atlas as never)
-  const { land, lines, names } = countriesOf(JSON.parse(file))
+  const { land, lines, names, cities } = countriesOf(JSON.parse(file))
 
   it('have each country, and its name within it or beside it', () => {
     expect(land.features.length).toBeGreaterThan(200)
@@ -36,8 +36,19 @@ describe('the outlines of countries', () => {
     expect(jumps.filter(([, latitude = 0]) => latitude > -80)).toEqual([])
   })
 
+  it('have the large cities, the largest first seen', () => {
+    const zoomOf = (name: string) =>
+      cities.features.find(({ properties }) => properties!.name === name)?.properties?.minZoom
+    expect(cities.features.length).toBeGreaterThan(2000)
+    expect(zoomOf('Shanghai')).toBeLessThan(zoomOf('Bergen'))
+    for (const { geometry, properties } of cities.features) {
+      const [longitude = 999, latitude = 999] = (geometry as { coordinates: number[] }).coordinates
+      expect(Math.abs(longitude) <= 180 && Math.abs(latitude) <= 85, properties!.name).toBe(true)
+    }
+  })
+
   it('are as small as they can be: what the map does not draw is left out', () => {
     expect(Object.keys(JSON.parse(file).topology.objects)).toEqual(['countries'])
-    expect(file.length).toBeLessThan(JSON.stringify(atlas).length)
+    expect(JSON.stringify(JSON.parse(file).topology).length).toBeLessThan(JSON.stringify(atlas).length)
   })
 })

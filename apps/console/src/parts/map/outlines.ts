@@ -1,4 +1,4 @@
-/** The countries of the map: their outlines and names, from a file of the pages. */
+/** The countries and cities of the map: outlines and names, from a file of the pages. */
 
 import outlinesUrl from 'virtual:outlines'
 import type { Feature, FeatureCollection, Geometry, MultiLineString, Position } from 'geojson'
@@ -8,13 +8,17 @@ import { unrolled } from './date-line.ts'
 
 export interface Outlines {
   readonly topology: Topology<{ countries: GeometryCollection }>
-  readonly labels: readonly (readonly [name: string, longitude: number, latitude: number, minZoom: number])[]
+  readonly labels: readonly Label[]
+  readonly cities: readonly Label[]
 }
+
+type Label = readonly [name: string, longitude: number, latitude: number, minZoom: number]
 
 export interface Countries {
   readonly land: FeatureCollection
   readonly lines: Feature<MultiLineString>
   readonly names: FeatureCollection
+  readonly cities: FeatureCollection
 }
 
 /** The browser stores the file: its name has a hash of its content. */
@@ -23,7 +27,7 @@ export async function loadCountries(): Promise<Countries> {
   return countriesOf(await response.json())
 }
 
-export function countriesOf({ topology, labels }: Outlines): Countries {
+export function countriesOf({ topology, labels, cities }: Outlines): Countries {
   const { countries } = topology.objects
   return {
     land: {
@@ -41,16 +45,19 @@ export function countriesOf({ topology, labels }: Outlines): Countries {
         coordinates: mesh(topology, countries).coordinates.filter(isAwayFromPole).map(unrolled),
       },
     },
-    names: {
-      type: 'FeatureCollection',
-      features: labels.map(([name, longitude, latitude, minZoom]) => ({
-        type: 'Feature',
-        properties: { name, minZoom },
-        geometry: { type: 'Point', coordinates: [longitude, latitude] },
-      })),
-    },
+    names: pointsOf(labels),
+    cities: pointsOf(cities),
   }
 }
+
+const pointsOf = (labels: readonly Label[]): FeatureCollection => ({
+  type: 'FeatureCollection',
+  features: labels.map(([name, longitude, latitude, minZoom]) => ({
+    type: 'Feature',
+    properties: { name, minZoom },
+    geometry: { type: 'Point', coordinates: [longitude, latitude] },
+  })),
+})
 
 /** A country as a flat map needs it: the topology is that of a globe, and has no edge at the date line or the poles. */
 function flat(geometry: Geometry): Geometry {

@@ -14,6 +14,8 @@ export interface WorldMapProps {
   /** Where devices are; those that are known by name show it. */
   readonly places: readonly MapPlace[]
   readonly devices: readonly Device[]
+  /** The moment for which the list of devices is right, in Unix milliseconds. */
+  readonly atMs?: number
   /** A single device, with its surroundings. */
   readonly focus?: boolean
   /** Where that device was. */
@@ -30,7 +32,8 @@ const failures = {
 
 const noTrail: Trail = []
 
-export default function WorldMap({ places, devices, focus = false, trail = noTrail, isLive }: WorldMapProps) {
+export default function WorldMap(props: WorldMapProps) {
+  const { places, devices, atMs = 0, focus = false, trail = noTrail, isLive } = props
   const [failure, setFailure] = useState<keyof typeof failures>()
   const [withBackground, setWithBackground] = useState(true)
   const [notice, setNotice] = useState('')
@@ -43,6 +46,7 @@ export default function WorldMap({ places, devices, focus = false, trail = noTra
           key={String(withBackground)}
           places={places}
           devices={devices}
+          atMs={atMs}
           trail={trail}
           withBackground={withBackground}
           onFailure={setFailure}
@@ -55,7 +59,7 @@ export default function WorldMap({ places, devices, focus = false, trail = noTra
       )}
       <div class="over" role="status">
         {isLive !== undefined && (
-          <span class={`badge ${isLive ? 'good' : 'warn'}`}>
+          <span class={`badge ${isLive ? '' : 'warn'}`}>
             <Icon name={isLive ? 'radio' : 'wifi-off'} />
             {isLive ? 'Live' : 'Reconnecting…'}
           </span>
@@ -81,6 +85,7 @@ const Failure = ({ text, onAgain }: { text: string; onAgain: () => void }) => (
 )
 
 interface LiveMapProps extends Pick<WorldMapProps, 'places' | 'devices'> {
+  readonly atMs: number
   readonly trail: Trail
   readonly withBackground: boolean
   readonly onFailure: (failure: keyof typeof failures) => void
@@ -89,7 +94,8 @@ interface LiveMapProps extends Pick<WorldMapProps, 'places' | 'devices'> {
   readonly onStall: () => void
 }
 
-function LiveMap({ places, devices, trail, withBackground, onFailure, onNotice, onStall }: LiveMapProps) {
+function LiveMap(props: LiveMapProps) {
+  const { places, devices, atMs, trail, withBackground, onFailure, onNotice, onStall } = props
   const holder = useRef<HTMLDivElement>(null)
   const shown = useRef<FleetMap | undefined>(undefined)
   const [can, setCan] = useState({ in: true, out: true })
@@ -117,8 +123,8 @@ function LiveMap({ places, devices, trail, withBackground, onFailure, onNotice, 
   }, [])
   useEffect(() => {
     shown.current?.map.getCanvas().setAttribute('aria-label', describe(places, devices))
-    shown.current?.show(places, devices, trail)
-  }, [places, devices, trail])
+    shown.current?.show(places, devices, trail, atMs)
+  }, [places, devices, trail, atMs])
   return (
     <>
       <div class="world" ref={holder} />
@@ -127,7 +133,7 @@ function LiveMap({ places, devices, trail, withBackground, onFailure, onNotice, 
         onZoom={(steps) => shown.current?.camera.zoomBy(steps)}
         onFit={() => shown.current?.camera.fit()}
       />
-      {attribution !== '' && <small class="attribution">{attribution}</small>}
+      <small class="attribution">{attribution || 'Cities: GeoNames'}</small>
     </>
   )
 }

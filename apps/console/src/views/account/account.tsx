@@ -27,7 +27,7 @@ export default function AccountView() {
   if (all.some(({ data }) => data === undefined))
     return (
       <View title="Your account" error={error}>
-        {!error && <Bones />}
+        {!error && <Bones of="rows" />}
       </View>
     )
   const own = viewer.accounts.find((each) => each.accountId === viewer.accountId)

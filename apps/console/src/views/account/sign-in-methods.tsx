@@ -138,7 +138,9 @@ function RecoveryRow() {
       </span>
       <div>
         <strong>Recovery codes</strong>
-        <small class={left === 0 ? 'bad-text' : ''}>{left === 0 ? 'None left' : `${left} left`}</small>
+        <small class={left === 0 ? 'bad-text' : ''}>
+          {left > 0 ? `${left} left` : viewer.hadRecoveryCodes ? 'All used' : 'Not created yet'}
+        </small>
       </div>
       <Action
         run={async () => {

@@ -6,7 +6,7 @@ import { Tags } from '../../parts/tags.tsx'
 import { Time } from '../../parts/time.tsx'
 import { Bones, View } from '../../parts/view.tsx'
 import { nameOf } from '../../state/presence.ts'
-import { useDevice } from '../../state/use-devices.ts'
+import { useDevice } from '../../state/use-device.ts'
 import { useHome } from '../../state/viewer.ts'
 
 const parent = ['/devices', 'Devices'] as const
@@ -21,7 +21,7 @@ export default function DeviceView({ nodeId, part }: { nodeId: string; part: str
   if (!device)
     return (
       <View title="Device" parent={parent} error={error}>
-        {!error && <Bones />}
+        {!error && <Bones of="rows" />}
       </View>
     )
   const path = `/devices/${nodeId}`

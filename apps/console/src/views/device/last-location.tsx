@@ -37,7 +37,7 @@ export function LastLocation({ device }: { device: Device }) {
           <dd>
             <CopyId text={`${latitude}, ${longitude}`} label="Coordinates" />
           </dd>
-          <dt>Heard</dt>
+          <dt>Reported</dt>
           <dd>
             <Time of={fixedAt} />
           </dd>
@@ -70,4 +70,4 @@ function useTrail({ nodeId, fix }: Device): { trail: Trail; until: string | null
 }
 
 const placesOf = ({ nodeId, fix }: Device): MapPlace[] =>
-  fix ? [{ nodeId, longitude: fix.longitude, latitude: fix.latitude, heardAt: Date.parse(fix.fixedAt) }] : []
+  fix ? [{ nodeId, longitude: fix.longitude, latitude: fix.latitude, onlineUntil: 0 }] : []

@@ -7,6 +7,7 @@ import { LastLocation } from './last-location.tsx'
 import { Services } from './services.tsx'
 import { Stats, System } from './vitals.tsx'
 
+const History = lazyView(() => import('./history.tsx'))
 const StatedNotice = lazyView(() => import('./stated-notice.tsx'))
 
 /** @param vitals null where the device does not state them */
@@ -20,6 +21,7 @@ export default function Overview({ device, vitals }: { device: Device; vitals: V
       <div class="two">
         <div class="stack">
           <Services services={device.services} stated={vitals?.services ?? []} />
+          <History nodeId={device.nodeId} statedAt={device.lastSeenAt} />
         </div>
         <div class="stack">
           <LastLocation device={device} />
@@ -39,7 +41,7 @@ function Details({ device: { nodeId, name, version, enrolledAt } }: { device: De
         <dd>
           <CopyId text={nodeId} label="Node ID" />
         </dd>
-        <dt>Calls itself</dt>
+        <dt>Its own name</dt>
         <dd>{name}</dd>
         <dt>Runtime</dt>
         <dd class="mono">{version || '—'}</dd>

@@ -11,6 +11,7 @@ import type { DeviceQuery } from '../../state/device-query.ts'
 import { useHome } from '../../state/viewer.ts'
 import { type BulkCall, changeAll } from './bulk.ts'
 import { type Chosen, findAll, maxSelected, type Selection } from './selection.ts'
+import './bulk-bar.css'
 
 const count = (number: number): string =>
   number === 1 ? '1 device' : `${number.toLocaleString('en')} devices`

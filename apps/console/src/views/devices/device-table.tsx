@@ -1,4 +1,4 @@
-import { type Device, describeState } from '@selvedge/protocol/console'
+import { countStates, type Device } from '@selvedge/protocol/console'
 import { CopyId } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Link } from '../../parts/link.tsx'
@@ -125,16 +125,17 @@ function DeviceRow({
   )
 }
 
+/** How many services are in each state, in the words of the page of the device; a failed one alone where there is one. */
 function ServiceCount({ services }: Pick<Device, 'services'>) {
-  const failed = services.filter(({ state }) => state === 'failed').length
-  if (failed > 0)
+  const counts = countStates(services)
+  const failed = counts.get('failed')
+  if (failed)
     return (
       <span class="badge bad">
         <Icon name="triangle-alert" />
         {failed} failed
       </span>
     )
-  const serving = services.filter(({ state }) => describeState(state).isServing).length
-  if (services.length === 0) return <span class="faint">None</span>
-  return <>{serving === services.length ? serving : `${serving} of ${services.length}`} running</>
+  if (counts.size === 0) return <span class="faint">None</span>
+  return <>{[...counts].map(([state, count]) => `${count} ${state}`).join(', ')}</>
 }

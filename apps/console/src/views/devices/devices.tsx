@@ -1,18 +1,16 @@
 import type { Device } from '@selvedge/protocol/console'
 import { useEffect } from 'preact/hooks'
-import { Copy } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LazyMap } from '../../parts/lazy-map.tsx'
 import { lazyView } from '../../parts/lazy-view.tsx'
 import { Link } from '../../parts/link.tsx'
-import { Bones, Card, Empty, Notice, View } from '../../parts/view.tsx'
+import { Bones, Notice, View } from '../../parts/view.tsx'
 import { isFiltered, useDeviceQuery } from '../../state/device-query.ts'
 import { useDevices } from '../../state/use-devices.ts'
 import { DeviceTable } from './device-table.tsx'
 import { ExportMenu } from './export-menu.tsx'
 import { Facets } from './facets.tsx'
 import { Finder } from './finder.tsx'
-import { Pager } from './pager.tsx'
 import { useSelection } from './selection.ts'
 
 export default function DevicesView() {
@@ -39,8 +37,8 @@ export default function DevicesView() {
         )
       }
     >
-      {!devices && !error && <Bones />}
-      {isEmpty && <NoDevices />}
+      {!devices && !error && <Bones of="map" />}
+      {isEmpty && <NoDevices search={undefined} onClear={asked.clear} />}
       {devices && counts && !isEmpty && (
         <>
           {all.hasPlaces === false && (
@@ -52,15 +50,25 @@ export default function DevicesView() {
             />
           )}
           <Facets counts={counts} chosen={query.state} onChoose={asked.setState} />
-          <LazyMap devices={devices} places={all.places ?? []} isLive={all.isLive} />
-          <DeviceList
-            asked={asked}
-            devices={devices}
-            total={total}
-            pages={pages}
-            pageSize={pageSize}
-            onChanged={all.reload}
-          />
+          {all.Strip && all.attention && (
+            <all.Strip attention={all.attention} onState={asked.setState} onNeed={asked.setNeed} />
+          )}
+          <div class={`fleet ${all.attention?.total === 1 ? 'one' : ''}`}>
+            <LazyMap
+              devices={devices}
+              places={all.places ?? []}
+              atMs={Date.parse(all.at ?? '')}
+              isLive={all.isLive}
+            />
+            <DeviceList
+              asked={asked}
+              devices={devices}
+              total={total}
+              pages={pages}
+              pageSize={pageSize}
+              onChanged={all.reload}
+            />
+          </div>
         </>
       )}
     </View>
@@ -86,7 +94,7 @@ function DeviceList(props: {
         {devices.length > 0 ? (
           <DeviceTable devices={devices} query={query} onSort={asked.sortBy} selection={selection} />
         ) : (
-          <NoMatch search={query.search} onClear={asked.clear} />
+          <NoDevices search={query.search} onClear={asked.clear} />
         )}
         {pages > 1 && (
           <Pager
@@ -106,6 +114,10 @@ function DeviceList(props: {
   )
 }
 
+/** Loaded where there is no device, or more than a page of them. */
+const NoDevices = lazyView(() => import('./no-devices.tsx'))
+const Pager = lazyView(() => import('./pager.tsx'))
+
 /** Loaded with the first selected device. */
 const BulkBar = lazyView(() => import('./bulk-bar.tsx'))
 
@@ -114,25 +126,4 @@ const ConnectLink = () => (
     <Icon name="plus" />
     Connect a device
   </Link>
-)
-
-const NoDevices = () => (
-  <Card>
-    <Empty icon="cpu" title="No devices yet" text="Run this on a device. It shows up here by itself.">
-      <Copy isCommand label="Command that connects a device" text="selvedge up" />
-      <Link to="/projects">Other ways to connect</Link>
-    </Empty>
-  </Card>
-)
-
-const NoMatch = ({ search, onClear }: { search: string; onClear: () => void }) => (
-  <Empty
-    icon="search"
-    title={search === '' ? 'No device matches' : `No device matches “${search}”`}
-    text="Search finds names, tags and node IDs."
-  >
-    <button type="button" class="btn" onClick={onClear}>
-      Show all devices
-    </button>
-  </Empty>
 )

@@ -1,32 +1,41 @@
 import { useState } from 'preact/hooks'
+import { capital } from '../../parts/capital.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { lazyView } from '../../parts/lazy-view.tsx'
-import { type DeviceFilterName, type DeviceQuery, deviceFilters } from '../../state/device-query.ts'
+import {
+  type DeviceFilterName,
+  type DeviceQuery,
+  deviceFilters,
+  needWords,
+} from '../../state/device-query.ts'
 
 /** Loaded when it is first opened. */
 const FilterDialog = lazyView(() => import('./filter-dialog.tsx'))
 
 export interface FilterProps {
   readonly query: DeviceQuery
-  readonly onFilter: (words: Partial<Record<DeviceFilterName, string>>) => void
+  readonly onFilter: (words: Partial<Record<DeviceFilterName | 'need', string>>) => void
 }
 
 /** Active filters; each is removed by a click. */
 export const Chips = ({ query, onFilter }: FilterProps) => (
   <>
+    {query.need && <Chip text={capital(needWords[query.need])} onRemove={() => onFilter({ need: '' })} />}
     {deviceFilters.map(
       (name) =>
         query[name] !== undefined && (
-          <button key={name} type="button" class="chip" onClick={() => onFilter({ [name]: '' })}>
-            <span class="cut">
-              {name} is {query[name]}
-            </span>
-            <Icon name="x" />
-            <span class="unseen">Remove filter</span>
-          </button>
+          <Chip key={name} text={`${name} is ${query[name]}`} onRemove={() => onFilter({ [name]: '' })} />
         ),
     )}
   </>
+)
+
+const Chip = ({ text, onRemove }: { text: string; onRemove: () => void }) => (
+  <button type="button" class="chip" onClick={onRemove}>
+    <span class="cut">{text}</span>
+    <Icon name="x" />
+    <span class="unseen">Remove filter</span>
+  </button>
 )
 
 export function FilterButton(props: FilterProps) {

@@ -30,7 +30,7 @@ function useLater(text: string, onText: (text: string) => void) {
 export function Finder(props: {
   query: DeviceQuery
   onSearch: (text: string) => void
-  onFilter: (words: Partial<Record<DeviceFilterName, string>>) => void
+  onFilter: (words: Partial<Record<DeviceFilterName | 'need', string>>) => void
   total: number
 }) {
   const { query, onSearch, onFilter, total } = props

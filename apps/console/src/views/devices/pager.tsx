@@ -1,5 +1,5 @@
 /** Buttons for the pages of a list. Pages and rows are counted from 0 and 1. */
-export function Pager(props: {
+export default function Pager(props: {
   first: number
   last: number
   total: number

@@ -18,7 +18,7 @@ export default function ProjectView({ clientId, part }: { clientId: string; part
   if (!project)
     return (
       <View title="Project" parent={parent} error={error}>
-        {!error && <Bones />}
+        {!error && <Bones of="rows" />}
       </View>
     )
   const path = `/projects/${clientId}`

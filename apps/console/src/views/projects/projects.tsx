@@ -26,7 +26,7 @@ export default function ProjectsView() {
       actions={data && data.length > 0 && create}
       error={error}
     >
-      {!data && !error && <Bones />}
+      {!data && !error && <Bones of="rows" />}
       {data?.length === 0 && (
         <Card>
           <Empty

@@ -4,7 +4,7 @@
  */
 import { addProtocol, type Map as MapLibre, type RequestParameters } from 'maplibre-gl'
 import { api } from '../../../api.ts'
-import { namesLayerId, sourceOf } from '../base-style.ts'
+import { nameLayerIds, sourceOf } from '../base-style.ts'
 import type { FleetMap } from '../fleet-map.ts'
 import { BackgroundError, fetchBounded, type Resource } from './fetch-bounded.ts'
 import { type BackgroundStyle, prefix, readStyle, tileStyle } from './read-style.ts'
@@ -20,7 +20,7 @@ export interface BackgroundEvents {
 
 const protocol = 'background'
 /** How close the map comes to a device by itself when there are streets to see. */
-const maxFitZoom = 13
+const maxFitZoom = 15
 /** Milliseconds between two questions to the worker, and until one counts as not answered. */
 const watch = { intervalMs: 5000, timeoutMs: 20_000 }
 const maxAttribution = 200
@@ -98,7 +98,7 @@ function addTo(map: MapLibre, style: BackgroundStyle, events: BackgroundEvents):
       onError(cause)
     }
   }
-  attempt(() => map.setLayoutProperty(namesLayerId, 'visibility', 'none'))
+  for (const id of nameLayerIds) attempt(() => map.setLayoutProperty(id, 'visibility', 'none'))
   if (style.glyphs !== undefined) attempt(() => map.setGlyphs(style.glyphs))
   for (const { id, url } of style.sprites) attempt(() => map.addSprite(id, url))
   for (const [id, source] of style.sources) attempt(() => map.addSource(id, source))
