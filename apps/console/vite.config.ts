@@ -24,8 +24,10 @@ export default defineConfig({
       output: {
         codeSplitting: {
           groups: [
-            { name: 'base', test: /preact|src\/(?:api|session|parts\/(?:icon|link|view))\b/ },
-            { name: 'parts', test: /src\/(?:state\/use-call|parts\/(?:action|dialog|form|guarded))\b/ },
+            { name: 'base', test: /preact|src\/(?:api|session|parts\/(?:icon|link|view|lazy-view))\b/ },
+            { name: 'parts', test: /src\/(?:state\/(?:use-call|step-up)|parts\/(?:action|busy|capital))\b/ },
+            // The lists and the map begin without a form.
+            { name: 'forms', test: /src\/parts\/(?:dialog|form|guarded)\b/ },
           ],
         },
       },

@@ -52,7 +52,7 @@ function ofFailure(cause: SelvedgeError): string {
   // Why the request was not sent.
   if (cause.cause instanceof Explained) return cause.cause.message
   if (cause.kind === 'connection') {
-    if (isRefused(cause)) return / 413\b/.test(cause.message) ? tooMuch : refused
+    if (isRefused(cause)) return cause.status === 413 ? tooMuch : refused
     return ofConnection[cause.reason] ?? broken
   }
   if (cause.kind === 'oauth') return broken

@@ -14,9 +14,12 @@ export const isOutage = (cause: unknown): boolean =>
   !isRefused(cause) &&
   !(cause.cause instanceof Explained)
 
+/** Status codes of a refusal that another try may pass. */
+const passing: readonly number[] = [408, 421, 425, 429]
+
 /** Whether something between this page and the service refused this request, and another try is of no use. */
-export const isRefused = ({ message }: Error): boolean =>
-  / answered (?:HTTP )?4(?!08|21|25|29)\d\d\b/.test(message)
+export const isRefused = ({ status = 0 }: { readonly status?: number | undefined }): boolean =>
+  status >= 400 && status < 500 && !passing.includes(status)
 
 /** `explain` of `explain.ts`, which few visits need. Where it cannot be loaded, there is an outage. */
 export const explain = (cause: unknown): Promise<string> =>

@@ -39,9 +39,16 @@ export class ConnectionFailure extends Error {
   readonly kind = 'connection'
   /** `refused`: an HTTP error such as 403 or 413; its text is in the message. */
   readonly reason: 'not_running' | 'timeout' | 'aborted' | 'bad_answer' | 'refused'
-  constructor(reason: ConnectionFailure['reason'], message: string, options?: { cause?: unknown }) {
+  /** HTTP status of an answer that is not one of the service; undefined without one. */
+  readonly status: number | undefined
+  constructor(
+    reason: ConnectionFailure['reason'],
+    message: string,
+    options?: { cause?: unknown; status?: number },
+  ) {
     super(message, options)
     this.reason = reason
+    this.status = options?.status
   }
 }
 

@@ -54,10 +54,11 @@ export async function callRpc(
     throw new ConnectionFailure(
       'refused',
       `${connection.url} answered HTTP ${status}${reason ? ` (${reason})` : ''}: ${message ?? 'no reason given'}`,
+      { status },
     )
   }
   if (answer?.result === undefined)
-    throw new ConnectionFailure('bad_answer', `${connection.url} sent neither result nor error`)
+    throw new ConnectionFailure('bad_answer', `${connection.url} sent neither result nor error`, { status })
   return answer.result
 }
 

@@ -147,7 +147,7 @@ async function sendOnce(
     throw new ConnectionFailure(
       'bad_answer',
       `${url}${path} answered ${status} with something that is not JSON`,
-      { cause },
+      { cause, status },
     )
   }
 }

@@ -52,10 +52,10 @@ export const identity: Bounds = {
     'createDeviceFacets.known': lasting('`known.size >= memory.accounts`', '`known.delete`'),
   },
   'apps/identity/src/api/console/device-export.ts': {
-    'readSelected.selected': passing('the devices of one account, as many as its setting limits.nodes has'),
+    'readSelected.selected': passing('the devices of one account: `config.ts: limits.nodes`'),
   },
   'apps/identity/src/api/console/place-states.ts': {
-    'withStates.text': passing(
+    'addStates.text': passing(
       'one piece of an answer, and `maxPlaceCharacters` characters of the one before',
     ),
   },

@@ -148,11 +148,6 @@ export const streams: Readonly<Record<string, Stream>> = {
     'response.body.pipeTo(writable',
     [neverRead, 'all places of an account'],
   ),
-  'apps/identity/src/api/console/place-states.ts': stream(
-    'all places of an account, with their states',
-    'pipeline(places',
-    [neverRead, 'all places of an account'],
-  ),
   'packages/service-kit/src/log/line-writer.ts': stream('the log of a daemon', 'dropped', [
     'packages/service-kit/src/log/log.test.ts',
     'drops lines while a reader does not read, instead of storing them',

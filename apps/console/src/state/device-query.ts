@@ -18,14 +18,7 @@ export interface DeviceQuery extends Readonly<Record<DeviceFilterName, string | 
   readonly descending: boolean
 }
 
-/** What devices need a person for, in the words of a filter. */
-export const needWords: Readonly<Record<DeviceNeed, string>> = {
-  failing: 'service failed',
-  disk: 'disk almost full',
-  clock: 'clock not known',
-  certificate: 'certificate expires',
-}
-const needs = Object.keys(needWords) as DeviceNeed[]
+const needs: readonly DeviceNeed[] = ['failing', 'disk', 'clock', 'certificate']
 
 export const deviceStates = ['online', 'away', 'blocked'] as const
 const sorts: readonly DeviceSort[] = ['added', 'name', 'seen', 'version']

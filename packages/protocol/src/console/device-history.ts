@@ -93,4 +93,4 @@ export const deviceHistory = (
       kind: 'change' as const,
       ...changeWords(entry),
     })),
-  ].sort((one, other) => (one.at < other.at ? 1 : -1))
+  ].sort((one, other) => Date.parse(other.at) - Date.parse(one.at))

@@ -1,5 +1,4 @@
 import type { DeviceHistoryEntry } from '@selvedge/protocol/console'
-import { useEffect } from 'preact/hooks'
 import { api } from '../../api.ts'
 import type { IconName } from '../../parts/icon.tsx'
 import { Timeline } from '../../parts/timeline.tsx'
@@ -22,10 +21,7 @@ const icons: Readonly<Record<DeviceHistoryEntry['kind'], IconName>> = {
  * @param statedAt when the device last stated something: then there may be more
  */
 export default function History({ nodeId, statedAt }: { nodeId: string; statedAt: string }) {
-  const { data, error, reload } = useCall(() => api['device.history']({ nodeId }), [nodeId])
-  useEffect(() => {
-    if (data) void reload()
-  }, [statedAt])
+  const { data, error } = useCall(() => api['device.history']({ nodeId }), [nodeId, statedAt])
   return (
     <Card title="History" flush>
       {error && <p class="body error">{error}</p>}

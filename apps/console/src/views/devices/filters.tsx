@@ -1,13 +1,7 @@
 import { useState } from 'preact/hooks'
-import { capital } from '../../parts/capital.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { lazyView } from '../../parts/lazy-view.tsx'
-import {
-  type DeviceFilterName,
-  type DeviceQuery,
-  deviceFilters,
-  needWords,
-} from '../../state/device-query.ts'
+import { type DeviceFilterName, type DeviceQuery, deviceFilters } from '../../state/device-query.ts'
 
 /** Loaded when it is first opened. */
 const FilterDialog = lazyView(() => import('./filter-dialog.tsx'))
@@ -17,26 +11,14 @@ export interface FilterProps {
   readonly onFilter: (words: Partial<Record<DeviceFilterName | 'need', string>>) => void
 }
 
-/** Active filters; each is removed by a click. */
-export const Chips = ({ query, onFilter }: FilterProps) => (
-  <>
-    {query.need && <Chip text={capital(needWords[query.need])} onRemove={() => onFilter({ need: '' })} />}
-    {deviceFilters.map(
-      (name) =>
-        query[name] !== undefined && (
-          <Chip key={name} text={`${name} is ${query[name]}`} onRemove={() => onFilter({ [name]: '' })} />
-        ),
-    )}
-  </>
-)
+/** Loaded with the first filter. */
+const AllChips = lazyView(() => import('./chips.tsx'))
 
-const Chip = ({ text, onRemove }: { text: string; onRemove: () => void }) => (
-  <button type="button" class="chip" onClick={onRemove}>
-    <span class="cut">{text}</span>
-    <Icon name="x" />
-    <span class="unseen">Remove filter</span>
-  </button>
-)
+/** Active filters, if there are any. */
+export const Chips = (props: FilterProps) =>
+  (['need', ...deviceFilters] as const).some((name) => props.query[name] !== undefined) ? (
+    <AllChips {...props} />
+  ) : null
 
 export function FilterButton(props: FilterProps) {
   const [isOpen, setOpen] = useState(false)

@@ -12,7 +12,8 @@ import type { Audit } from '../../storage/audit/audit.ts'
 import type { BeginExport } from './account-exports.ts'
 import type { Callers } from './callers.ts'
 import { csvHead, toCsv } from './device-csv.ts'
-import { withStates } from './place-states.ts'
+import { through } from './discovery-stream.ts'
+import { addStates } from './place-states.ts'
 import type { Places } from './places.ts'
 import type { ShowDevices } from './show-devices.ts'
 
@@ -146,7 +147,7 @@ export function addSelectedPlaces(app: FastifyInstance, parts: SelectedPlacesPar
     const selected = await readSelected(parts, accountId, nodeFilterOf(asked.data, clock.now() - onlineMs))
     const all = await places.all(accountId)
     if (!all) return reply.code(503).header('Retry-After', '5').send({ error: 'temporarily_unavailable' })
-    return reply.type('application/json').send(withStates(all, selected))
+    return reply.type('application/json').send(through(all, addStates(selected)))
   })
 }
 

@@ -1,5 +1,5 @@
 /** Reads what the discovery service sends over time: a long answer, or events that never end. */
-import { Readable } from 'node:stream'
+import { pipeline, Readable, type Transform } from 'node:stream'
 import type { GetFetch } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 
@@ -61,6 +61,10 @@ export async function openLongAnswer(
 
 /** The body of a long answer, to be sent on. */
 export const bodyOf = ({ body }: Response): Readable => Readable.fromWeb(body as never)
+
+/** The body of a long answer, changed on its way. A reader that leaves ends both, and so does the end of the answer. */
+export const through = (body: Readable, transform: Transform): Readable =>
+  pipeline(body, transform, () => undefined)
 
 /** The stream does not consist of JSON events, or one of them is too long. */
 export class EventStreamError extends Error {

@@ -1,14 +1,15 @@
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
-import { withStates } from './place-states.ts'
+import { through } from './discovery-stream.ts'
+import { addStates } from './place-states.ts'
 
 const selected = new Map([
   ['aa', 100],
   ['bb', -1],
 ])
 const read = async (pieces: readonly string[]) =>
-  JSON.parse(await text(withStates(Readable.from(pieces), selected)))
+  JSON.parse(await text(through(Readable.from(pieces), addStates(selected))))
 const answer = '[["aa",1.5,-2e-7,9],["cc",3,4,9],["bb",-5,6,8]]'
 const shown = [
   ['aa', 1.5, -2e-7, 9, 100],
@@ -39,7 +40,7 @@ it('stores at most one place of an answer that is not a list', async () => {
 
 it('ends what it reads when its reader leaves', async () => {
   const source = new Readable({ read() {} })
-  const stream = withStates(source, selected)
+  const stream = through(source, addStates(selected))
   stream.destroy()
   await new Promise((resolve) => source.once('close', resolve))
   expect(source.destroyed).toBe(true)

@@ -1,16 +1,16 @@
 /** The locations of the devices that a filter selects, each with the state that lists have for it. */
-import { pipeline, type Readable, Transform } from 'node:stream'
+import { Transform } from 'node:stream'
 
 /** Characters of the longest place in the answer of the discovery service. */
 const maxPlaceCharacters = 300
 
 /**
- * Reads the places that the discovery service sends, in whatever pieces they come.
+ * Reads the places that the discovery service sends, which are ASCII, in whatever pieces they come.
  *
  * @param selected for each device of the answer, until which Unix second it is online; -1 for a blocked one
  * @returns a JSON array of `[node ID, longitude, latitude, Unix second of its report, online until]`
  */
-export function withStates(places: Readable, selected: ReadonlyMap<string, number>): Readable {
+export function addStates(selected: ReadonlyMap<string, number>): Transform {
   let text = ''
   let begun = '['
   const take = (piece: string): string => {
@@ -27,11 +27,8 @@ export function withStates(places: Readable, selected: ReadonlyMap<string, numbe
     text = text.slice(Math.max(end, text.length - maxPlaceCharacters))
     return out
   }
-  const transform = new Transform({
-    decodeStrings: false,
-    transform: (chunk, _encoding, done) => done(null, take(String(chunk))),
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) => done(null, take(chunk.toString('latin1'))),
     flush: (done) => done(null, begun === '[' ? '[]' : ']'),
   })
-  // A reader that leaves ends what the discovery service sends, and the other way round.
-  return pipeline(places.setEncoding('utf8'), transform, () => undefined)
 }
