@@ -5,7 +5,7 @@ import { Icon } from './icon.tsx'
 type Kind = 'good' | 'warn' | 'bad' | ''
 
 /** A dot and a word. The dots differ in shape as well as in colour. */
-export function State({ kind, title, children }: { kind: Kind; title?: string; children: string }) {
+function State({ kind, title, children }: { kind: Kind; title?: string; children: string }) {
   return (
     <span class="state" title={title}>
       <span class={`dot ${kind}`} aria-hidden="true" />

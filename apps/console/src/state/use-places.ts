@@ -100,7 +100,7 @@ async function load(selection: string): Promise<MapPlace[] | undefined> {
 }
 
 /** @returns the Unix second until which a device is online; -1 for a blocked one */
-export const untilOf = (
+const untilOf = (
   { state, lastSeenAt }: Pick<Device, 'state' | 'lastSeenAt'>,
   onlineSeconds: number,
 ): number => (state === 'blocked' ? -1 : Math.floor(Date.parse(lastSeenAt) / 1000 + onlineSeconds))

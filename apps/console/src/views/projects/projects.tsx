@@ -9,6 +9,7 @@ import { Bones, Card, Empty, View } from '../../parts/view.tsx'
 import { navigate } from '../../state/route.ts'
 import { useCall } from '../../state/use-call.ts'
 import { ProjectFields, readProject } from './project-fields.tsx'
+import './projects.css'
 
 export default function ProjectsView() {
   const { data, error } = useCall(() => api['project.list']())

@@ -61,7 +61,7 @@ const json: Format = {
 }
 
 /** @param onlineSince Unix milliseconds: devices that were seen then or later are online */
-export const nodeFilterOf = (
+const nodeFilterOf = (
   { search = '', state, tag, service, version, need }: DeviceFilter,
   onlineSince: number,
 ): NodeFilter => ({ search, state, tag, service, version, need, onlineSince })

@@ -53,7 +53,7 @@ export function writeNeeds({ nodeId, services, vitals }: Stated): Statement[] {
   return [replaced, ...added]
 }
 
-export interface Attention {
+interface Attention {
   readonly total: number
   readonly away: number
   /** When a device of the account was last seen, in Unix milliseconds; null without devices. */

@@ -72,7 +72,7 @@ const counted = (accountId: string, query: NodeFilter): Statement =>
   )
 
 /** When a node was last seen, and whether it is blocked: an index has all of it. */
-export interface Standing {
+interface Standing {
   readonly nodeId: string
   /** Unix milliseconds. */
   readonly lastSeenAt: number

@@ -29,7 +29,7 @@ interface AuditRecord extends Required<AuditEntry> {
 }
 
 /** Which rows of a log. What is left out selects all. */
-export interface AuditFilter {
+interface AuditFilter {
   /** Beginning of an action, such as `device.`, or all of it. */
   readonly action?: string | undefined
   /** Part of the actor, the subject or the detail. */
