@@ -130,5 +130,5 @@ it('is not made after another failure, or where the page is not secure', async (
   await expect(createKeyStore().get()).rejects.toThrow('broken')
   databases.state.failure = undefined
   vi.stubGlobal('isSecureContext', false)
-  await expect(createKeyStore().get()).rejects.toThrow(/needs HTTPS.* from http:\/\/console\.example\.$/)
+  await expect(createKeyStore().get()).rejects.toThrow(/needs HTTPS.* from console\.example\.$/)
 })

@@ -122,7 +122,7 @@ function placeOf<Table extends StoreOptions>(owner: StoreOwner<Table>, config: C
   if (store !== '' && !store.startsWith('sqlite:'))
     throw new ConfigError(
       `the store of the ${owner.name} service is PostgreSQL. Back it up while the service runs: pg_dump --format=custom ` +
-        `--file=<file> ${dumpOptions(store)}, and then: selvedge-admin store note-backup${owner.name === 'identity' ? '' : ` --service ${owner.name}`}. ` +
+        `--file=<file> ${dumpOptions(store)}, and then: selvedge-admin store note-backup --service ${owner.name}. ` +
         'Restore it into an empty database with pg_restore. Keep the keys that encrypt secrets with it: the file "secret-keys", or SELVEDGE_IDENTITY_KEYS',
     )
   return {

@@ -13,7 +13,6 @@ let viewer: Viewer | undefined
 let calls: { name: string; context: ConsoleContext }[]
 let answer: (context: ConsoleContext) => unknown
 let bodies: (string | undefined)[]
-let places: object | undefined
 let opened: (() => Promise<boolean>)[]
 let again: Viewer | undefined
 let log: ReturnType<typeof createMemoryLog>
@@ -29,7 +28,6 @@ beforeEach(async () => {
   answer = () => ({ done: true })
   viewer = viewerOf('member')
   again = viewer
-  places = { all: 1 }
   log = createMemoryLog()
   app = Fastify()
   app.removeAllContentTypeParsers()
@@ -80,7 +78,6 @@ beforeEach(async () => {
         void reply.send('events')
       },
     } as never,
-    places: { all: async (accountId: string) => accountId === 'a' && places } as never,
   })
   await app.ready()
 })
@@ -164,16 +161,6 @@ it('a page gets a nonce first', async () => {
   expect(response).toMatchObject({ statusCode: 204, headers: { 'dpop-nonce': 'nonce' } })
   const foreign = await app.inject({ method: 'GET', url: '/console/nonce', headers: { 'x-foreign': '1' } })
   expect([foreign.statusCode, foreign.headers['dpop-nonce']]).toEqual([500, undefined])
-})
-
-it('places are of the account, or are not there for now', async () => {
-  const get = () => app.inject({ method: 'GET', url: '/console/places' })
-  expect((await get()).json()).toEqual({ all: 1 })
-  expect((await get()).headers['content-type']).toMatch(/^application\/json/)
-  places = undefined
-  const response = await get()
-  expect(response).toMatchObject({ statusCode: 503, headers: { 'retry-after': '5' } })
-  expect(response.json()).toEqual({ error: 'temporarily_unavailable' })
 })
 
 it('events end with the session, or with its account', async () => {

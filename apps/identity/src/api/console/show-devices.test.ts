@@ -18,14 +18,14 @@ const show = (fixes: Record<string, string> | undefined, asked: unknown[] = []) 
     ((node: object) => node) as never,
   )
 
-it('one was seen with its last fix, if that is later', async () => {
+it('a device was seen when this service saw it, whenever its fix was', async () => {
   const asked: unknown[] = []
   const fixes = { n: '1970-01-01T00:00:09Z', m: '1970-01-01T00:00:01Z' }
   expect(await show(fixes, asked)('a', [listed('n', 5000), listed('m', 5000), listed('o', 5000)])).toEqual({
     devices: [
       {
         nodeId: 'n',
-        lastSeenAt: 9000,
+        lastSeenAt: 5000,
         label: 'label n',
         tags: ['t'],
         fix: { fixedAt: fixes.n, latitude: 1 },

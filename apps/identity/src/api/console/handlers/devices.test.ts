@@ -33,7 +33,11 @@ beforeEach(async () => {
       setBlocked: note('setBlocked'),
       removeAccount: note('removeAccount'),
     } as never,
-    labels: { find: note('label', 'label'), set: note('set'), tag: note('tag') } as never,
+    labels: {
+      find: note('label', { name: 'old', tags: ['t'] }),
+      set: note('set'),
+      tag: note('tag'),
+    } as never,
     vitals: {
       find: async (_: string, nodeId: string) =>
         nodeId === 'n' ? { vitals: { cpu: 1 }, statedAt: 0 } : undefined,
@@ -42,7 +46,9 @@ beforeEach(async () => {
     facets: note('facets', 'facets') as never,
     show: note('show', fix) as never,
     places: { track: async () => trackOf } as never,
-    onlineSince: () => 77,
+    onlineMs: 1000,
+    history: { list: async () => [] },
+    attention: note('attention', { lastSeenAt: null }) as never,
   })
   await opened.addNode('n', 'a')
   await opened.addNode('m', 'a')
@@ -97,7 +103,7 @@ it('one has its label, vitals and way', async () => {
   })
   expect(called).toMatchObject([
     ['label', 'a', 'n'],
-    ['show', 'a', [{ node: { nodeId: 'n' }, label: 'label' }]],
+    ['show', 'a', [{ node: { nodeId: 'n' }, label: { name: 'old', tags: ['t'] } }]],
   ])
   expect(await get('m')).toMatchObject({ vitals: null })
   expect(await track()).toEqual({ points: [], until: null })
@@ -111,14 +117,14 @@ it('labels and tags are recorded', async () => {
   await handlers['device.label']({ nodeId: 'n', label: '', tags: ['a'] }, ada, contextOf(ada))
   const tags = { nodeIds: ['n'], add: ['c', 'd'], remove: ['a'] }
   await handlers['devices.tag'](tags, ada, contextOf(ada))
-  expect(called).toEqual([
+  expect(called.filter(([name]) => name !== 'label')).toEqual([
     ['set', 'a', 'n', { name: 'van', tags: ['a', 'b'] }],
     ['set', 'a', 'n', { name: '', tags: ['a'] }],
     ['tag', 'a', 'n', { add: ['c', 'd'], remove: ['a'] }],
   ])
   expect(opened.audited()).toEqual([
-    'ada device.label n ok van a b a',
-    'ada device.label n ok a',
+    'ada device.label n ok old t → van a b a',
+    'ada device.label n ok old t → a',
     'ada device.tag n ok +c +d -a',
   ])
 })
@@ -126,14 +132,21 @@ it('labels and tags are recorded', async () => {
 it('a page is of the account, in the order that was asked for', async () => {
   const list = (asked: Parameters<(typeof handlers)['device.list']>[0]) =>
     handlers['device.list'](asked, ada, contextOf(ada))
-  expect(await list({} as never)).toEqual({ ...(fix as object), count: 1, pageSize: 100 })
-  const plain = { search: '', page: 0, size: 100, onlineSince: 77, order: 'added', isDescending: false }
+  expect(await list({} as never)).toEqual({
+    ...(fix as object),
+    count: 1,
+    pageSize: 100,
+    at: '2026-01-01T00:00:00.000Z',
+    onlineSeconds: 1,
+  })
+  const onlineSince = opened.clock.now() - 1000
+  const plain = { search: '', page: 0, size: 100, onlineSince, order: 'added', isDescending: false }
   expect(called[0]).toEqual(['page', 'a', expect.objectContaining(plain)])
   const asked = { search: 'van', state: 'online', tag: 't', service: 's', version: 'v', page: 2 } as const
   await list({ ...asked, sort: 'name', descending: true } as never)
   expect(called[2]).toEqual([
     ...['page', 'a'],
-    { ...asked, size: 100, onlineSince: 77, order: 'name', isDescending: true },
+    { ...asked, size: 100, onlineSince, order: 'name', isDescending: true },
   ])
   expect(await handlers['device.facets']({}, ada)).toBe('facets')
   expect(called.at(-1)).toEqual(['facets', 'a'])

@@ -1,4 +1,5 @@
 /** A person's own sessions and sign-in methods, and what a sign-in with a company may not do. */
+import { version } from '@selvedge/protocol'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import {
   type ConsoleStore,
@@ -36,12 +37,13 @@ beforeEach(async () => {
       remove: note('remove'),
     } as never,
     passwords: { hash: async (text: string) => `hash of ${text}` } as never,
-    recoveryCodes: { left: async () => 7, create: note('codes', ['one']) } as never,
+    recoveryCodes: { left: async () => 7, hadAny: async () => true, create: note('codes', ['one']) } as never,
     companies: {
       byId: async (id: string) => (id === 'corp' ? { domain: 'corp.example' } : undefined),
     } as never,
     expiringTokens: async (of: object) => [of] as never,
     identityUrl: () => 'https://identity.example',
+    discoveryUrl: 'https://discovery.example',
   })
   ada = await opened.viewerOf('ada')
 })
@@ -55,11 +57,13 @@ it('a session shows the person, the account and the ways to sign in', async () =
     viewer: {
       ...{ personId: 'ada', email: 'ada@example.com', accountId: 'a', role: 'owner' },
       ...{ accounts: ada.memberships, authTime: '2026-01-01T00:00:00.000Z', company: null },
-      ...{ hasPassword: false, passkeys: 2, recoveryCodes: 7 },
+      ...{ hasPassword: false, passkeys: 2, recoveryCodes: 7, hadRecoveryCodes: true },
       expiringTokens: [{ accountId: 'a', personId: 'ada' }],
     },
     needsOwner: false,
     identityUrl: 'https://identity.example',
+    discoveryUrl: 'https://discovery.example',
+    version,
   })
   const withPassword = { ...ada, person: { ...ada.person, password: 'x' } }
   expect((await sessionOf(withPassword)).viewer).toMatchObject({ hasPassword: true })

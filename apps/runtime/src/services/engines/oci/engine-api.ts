@@ -112,7 +112,10 @@ function createEngineApi(socketPath: string): EngineApi {
         timeout: maxIdleMs,
       })
       asked.on('timeout', () => asked.destroy(new Error(`no answer for ${maxIdleMs / 1000} s`)))
-      asked.on('error', (cause) => reject(away(cause)))
+      asked.on(
+        'error',
+        safely('oci.error', (cause: Error) => reject(away(cause))),
+      )
       // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
       asked.on(
         'upgrade',
