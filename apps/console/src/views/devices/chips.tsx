@@ -2,6 +2,7 @@ import type { DeviceNeed } from '@selvedge/protocol/console'
 import { Icon } from '../../parts/icon.tsx'
 import { deviceFilters } from '../../state/device-query.ts'
 import type { FilterProps } from './filters.tsx'
+import './chips.css'
 
 /** What devices need a person for, in the words of a filter. */
 const needWords: Readonly<Record<DeviceNeed, string>> = {

@@ -8,6 +8,7 @@ import { Card } from '../../../parts/view.tsx'
 import { useHome } from '../../../state/viewer.ts'
 import { type Platform, platforms, type Step, stepsOf } from './commands.ts'
 import { useArrival } from './use-arrival.ts'
+import './steps.css'
 
 /** Loaded when a person chooses it. */
 const WithCurl = lazyView(() => import('./with-curl.tsx'))
