@@ -1,6 +1,7 @@
 import { type Device, describeState } from '@selvedge/protocol/console'
 import { capital } from './capital.ts'
 import { Icon } from './icon.tsx'
+import './state.css'
 
 type Kind = 'good' | 'warn' | 'bad' | ''
 

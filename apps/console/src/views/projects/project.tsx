@@ -1,12 +1,12 @@
 import { api } from '../../api.ts'
 import { CopyId } from '../../parts/copy.tsx'
 import { lazyView } from '../../parts/lazy-view.tsx'
-import { Link } from '../../parts/link.tsx'
 import { TokenMaker } from '../../parts/token-maker.tsx'
 import { Bones, Notice, View } from '../../parts/view.tsx'
 import { useCall } from '../../state/use-call.ts'
 
 const parent = ['/projects', 'Projects'] as const
+const Missing = lazyView(() => import('./project-missing.tsx'))
 const Overview = lazyView(() => import('./project-overview.tsx'))
 const Issuers = lazyView(() => import('./project-issuers.tsx'))
 const Settings = lazyView(() => import('./project-settings.tsx'))
@@ -50,13 +50,3 @@ export default function ProjectView({ clientId, part }: { clientId: string; part
     </View>
   )
 }
-
-const Missing = () => (
-  <View title="Project not found" parent={parent} about="It may have been deleted.">
-    <div>
-      <Link to="/projects" class="btn">
-        All projects
-      </Link>
-    </div>
-  </View>
-)
