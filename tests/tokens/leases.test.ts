@@ -137,8 +137,10 @@ describe('the identity service', () => {
     const { clientId } = made
     const changed = await person.api['project.update']({ clientId, ...(projectWith({}) as object) } as never)
     expect(changed.offline).toEqual(settings)
+    const shorter = projectWith({ offline: { ...settings, maxDays: 7 } }) as object
+    await person.api['project.update']({ clientId, ...shorter } as never)
     const [last] = await person.api['audit.list']({ before: null })
-    expect(last!.detail).toContain('leases of at most 14 days for openid')
+    expect(last!.detail).toContain('14 days for openid → leases of at most 7 days for openid')
   })
 
   it('does not call a lease active, and accepts it as no other token', async () => {

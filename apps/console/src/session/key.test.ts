@@ -81,7 +81,7 @@ beforeEach(() => {
   databases = createDatabases()
   vi.stubGlobal('indexedDB', databases)
   vi.stubGlobal('isSecureContext', true)
-  vi.stubGlobal('location', { origin: 'http://console.example' })
+  vi.stubGlobal('location', { host: 'console.example' })
 })
 afterEach(() => vi.unstubAllGlobals())
 

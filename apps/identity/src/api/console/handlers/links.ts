@@ -32,7 +32,7 @@ const invitationSeconds = 7 * 86_400
 
 const badLink = () =>
   new RpcError('credentials_invalid', 'the link is unknown, used, revoked or expired', {
-    hint: 'Ask the person who sent it for a new link. For the first owner, the operator runs: selvedge-admin account link',
+    hint: 'Ask the person who sent it for a new link. For the first owner, the operator gets one with "selvedge-admin account link".',
   })
 
 /** Links that sign a person in: creating, listing, revoking and using them. */

@@ -10,6 +10,13 @@ it('names each changed setting, before and after', () => {
   expect(describeChanges(project, { ...project, scopes: [] })).toBe('permissions: ["openid"] → []')
 })
 
+it('describes leases in words', () => {
+  const offline = { maxDays: 14, scopes: ['openid'] }
+  expect(describeChanges({ ...project, offline: { maxDays: 0, scopes: [] } }, { ...project, offline })).toBe(
+    'leases: no leases → leases of at most 14 days for openid',
+  )
+})
+
 it('is the name of a project that was saved without a change', () => {
   expect(describeChanges(project, project)).toBe('Vans')
 })

@@ -1,5 +1,6 @@
 /** Which settings of a project a person changed, for the audit log. */
 import type { ConsoleProject } from '@selvedge/protocol/console'
+import { describeOffline, type Offline } from '../../../registry/projects/offline.ts'
 import { beforeAndAfter } from '../context.ts'
 
 const names: Readonly<Partial<Record<keyof ConsoleProject, string>>> = {
@@ -27,11 +28,16 @@ type Settings = Partial<Record<keyof ConsoleProject, unknown>>
 /** @returns each change as `<setting>: <before> → <after>`, separated by `; `; the name of the project if nothing changed */
 export function describeChanges(before: Settings, after: Settings): string {
   const changed = Object.entries(names).flatMap(([key, name]) => {
-    const [old, now] = [textOf(before[key as keyof Settings]), textOf(after[key as keyof Settings])]
+    const [old, now] = [before, after].map((settings) =>
+      textOf(inWords(key, settings[key as keyof Settings])),
+    ) as [string, string]
     return old === now ? [] : [`${name}: ${beforeAndAfter(old, now)}`]
   })
   return changed.length > 0 ? changed.join('; ').slice(0, maxCharacters) : textOf(after.name)
 }
+
+const inWords = (key: string, value: unknown): unknown =>
+  key === 'offline' && value !== undefined ? describeOffline(value as Offline) : value
 
 /** Without what separates changes from each other. */
 const textOf = (value: unknown): string =>

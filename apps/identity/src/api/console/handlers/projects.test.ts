@@ -45,7 +45,9 @@ it('a project is made in the account, with the lifetimes of the service unless i
   expect(leased.offline).toEqual(offline)
   expect(opened.audited()).toMatchObject([
     `ada project.create ${made.clientId} ok van`,
-    expect.stringMatching(`^ada project.update ${made.clientId} ok .*seconds: 60 → 40; leases: `),
+    expect.stringMatching(
+      `^ada project.update ${made.clientId} ok .*seconds: 60 → 40; leases: no leases → leases of at most 2 days for openid`,
+    ),
     `ada project.create ${leased.clientId} ok van`,
   ])
   const listed = await handlers['project.list']({}, ada)
