@@ -37,9 +37,9 @@ const ofReason: Readonly<Record<string, string>> = {
 /** Parameters that no person typed. */
 const inAddress: ReadonlySet<string> = new Set(['nodeId', 'clientId', 'linkId', 'shareId', 'personId'])
 
-/** Text for programs: a URL, a method, markup, or something that no sentence of this service has. */
+/** Text for programs: a URL other than an example, a method, markup, or something that no sentence of this service has. */
 const forPrograms =
-  /https?:\/\/|rpc\.discover|\b[a-z_]+\.[a-z_]+:|\b(?:the detail|the request|Call)\b|[<>{}]|\p{C}/u
+  /https?:\/\/(?!app\.example\b)|rpc\.discover|\b[a-z_]+\.[a-z_]+:|\b(?:the detail|the request|Call)\b|[<>{}]|\p{C}/u
 const maxCharacters = 400
 
 /** Why something failed, for a person: what is wrong, and what to do. */

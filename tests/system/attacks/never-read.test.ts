@@ -71,7 +71,8 @@ function pour(response: ServerResponse, pieceAt: (at: number) => string | Buffer
 }
 
 const piece = Buffer.alloc(65_536, 'x')
-const places = `["${'n'.repeat(56)}",1.5,2.5,3],`.repeat(1000)
+/** Of a device of the account: those of others are left out. */
+const places = `["${'1'.padStart(56, '0')}",1.5,2.5,3],`.repeat(1000)
 /** One of 200 devices with a long name: what the console tells each of its readers twice a second. */
 const fixAt = (at: number) =>
   `data: ${JSON.stringify({ nodeId: `${at % 200}`.padEnd(4000, 'n'), longitude: 1, latitude: 2, speed: 0, bearing: 0, fixedAt: '2026-01-01T00:00:00.000Z' })}\n\n`

@@ -39,7 +39,7 @@ it('functions run, and the record and doctor say what is missing', async () => {
   const { function: engine } = await services.runtime().getEngines()
   expect(engine).toMatchObject({
     available: true,
-    hints: expect.arrayContaining([expect.stringContaining('install the package "bubblewrap"')]),
+    hints: expect.arrayContaining([expect.stringContaining('apt-get install -y bubblewrap')]),
   })
 })
 
@@ -136,7 +136,7 @@ describe.runIf(process.platform === 'linux')('the sandbox that is chosen on Linu
       ...['--reuid=1879048192', '--regid=1879048192', '--clear-groups', '--inh-caps=-all'],
       ...['--bounding-set=-all', '--pdeathsig', 'KILL', '--no-new-privs', 'deno'],
     ])
-    expect(sandbox.hints.join(' ')).toContain('install the package "bubblewrap"')
+    expect(sandbox.hints.join(' ')).toContain('apt-get install -y bubblewrap')
   })
 
   it('is no weaker one if bubblewrap is there and fails', async () => {

@@ -219,7 +219,7 @@ describe('a service of this API family', needs('image tools', 'curl'), () => {
       const { status, headers } = await call('/moved')
       expect({ status, location: headers.location, cookies: headers['set-cookie'] }).toEqual({
         status: 302,
-        location: '/hello',
+        location: `${base}/hello`,
         cookies: ['a=1', 'b=2'],
       })
     })
