@@ -9,7 +9,7 @@ import { openLeaseRecord } from '../../../../apps/runtime/src/device/leases/leas
 import { openNodeKey } from '../../../../apps/runtime/src/device/node/node-key.ts'
 import { type RuntimeState, stateFormat } from '../../../../apps/runtime/src/device/state.ts'
 import { openLists } from '../../../../apps/runtime/src/device/tokens/revocations.ts'
-import { openStoredApps, type StoredApps } from '../../../../apps/runtime/src/services/apps/stored-apps.ts'
+import { openStoredApps } from '../../../../apps/runtime/src/services/apps/stored-apps.ts'
 import { schema } from '../../../../apps/runtime/src/services/containers/storage-items.ts'
 import {
   blobsOf,
@@ -182,7 +182,6 @@ const ownKey = ({ accountId, clientId }: Developer, name: string): string =>
 
 const stateOf = (view: View) => view.state as StatePart
 const pathsOf = (view: View) => view.paths as readonly HeldPath[]
-const appsOf = (view: View) => view.apps as StoredApps
 const schedulesOf = (view: View) => view.schedules as HandledTimes
 const secretsOf = (view: View) => view.secrets as Readonly<Record<string, string | null>>
 const deployedOf = (view: View) => view.deployments as Deployments
@@ -317,7 +316,6 @@ async function giveUp({ client, token, witness }: Bench, image: string): Promise
 /** An app of two functions, which is deployed, changed and removed as one. */
 async function deployApp({ client, token, developer, witness }: Bench, image: string): Promise<void> {
   const edgeAccessToken = token
-  const key = ownKey(developer, 'pair')
   const named = (...names: string[]) => names.map((name) => ownKey(developer, `pair-${name}`))
   const isThere = (view: View, names: string[], others: string[]) => {
     const { containers } = deployedOf(view)
@@ -333,11 +331,8 @@ async function deployApp({ client, token, developer, witness }: Bench, image: st
   await deploy('two', 'three')
   await witness.acknowledged('the next app', 'app', (view) => isThere(view, ['two', 'three'], ['one']))
   await client.removeApp({ edgeAccessToken, name: 'pair' })
-  await witness.acknowledged(
-    'no app',
-    'app',
-    (view) => isThere(view, [], ['one', 'two', 'three']) && !appsOf(view)[key]?.next,
-  )
+  // A start removes the record of an app without containers, also one that a failed sync left with what it intended.
+  await witness.acknowledged('no app', 'app', (view) => isThere(view, [], ['one', 'two', 'three']))
 }
 
 const planOf = (name: string, services: readonly string[], image: string): AppPlan => ({
