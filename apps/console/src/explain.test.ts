@@ -116,6 +116,16 @@ it('shows the words of the service for people, with its advice', () => {
   )
 })
 
+it.each([
+  'it is not an origin as browsers send it, such as https://app.example',
+  'it is not in its normal form: write "https://vans.example/in"',
+])('explains why an address that a person typed is refused: %s', (why) => {
+  const detail = `the redirect URI "https://vans.example:443/in" cannot be used: ${why}`
+  expect(explain(refusal('invalid_params', detail, 'Call rpc.discover.'))).toBe(
+    `The redirect URI "https://vans.example:443/in" cannot be used: ${why}.`,
+  )
+})
+
 it.each(['constructor', '__proto__', 'toString', 'new_reason'])(
   'reads %s as a reason that it does not know',
   (reason) => {

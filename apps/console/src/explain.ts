@@ -39,7 +39,9 @@ const inAddress: ReadonlySet<string> = new Set(['nodeId', 'clientId', 'linkId', 
 
 /** Text for programs: a URL other than an example, a method, markup, or something that no sentence of this service has. */
 const forPrograms =
-  /https?:\/\/(?!app\.example\b)|rpc\.discover|\b[a-z_]+\.[a-z_]+:|\b(?:the detail|the request|Call)\b|[<>{}]|\p{C}/u
+  /https?:\/\/(?!app\.example\b)|rpc\.discover|\b[a-z_]+\.[a-z_]+:|\b(?:the detail|the request|Call)\b|[<>{}]/u
+/** An address that a person typed. */
+const quotedUrl = /"https?:[^"]*"/g
 const maxCharacters = 400
 
 /** Why something failed, for a person: what is wrong, and what to do. */
@@ -78,7 +80,10 @@ function ofService({ reason, message, hint, retryable }: RpcFailure): string {
 }
 
 const isForPeople = (text: string): boolean =>
-  text !== '' && text.length <= maxCharacters && !forPrograms.test(text)
+  text !== '' &&
+  text.length <= maxCharacters &&
+  !/\p{C}/u.test(text) &&
+  !forPrograms.test(text.replaceAll(quotedUrl, '""'))
 
 /** `userCode` as `user code`. */
 const spaced = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)

@@ -22,7 +22,7 @@ describe('a redirect URI', () => {
   })
 
   it.each<[AppType, string, RegExp]>([
-    ['web', 'https://app.example', /normal form: write https:\/\/app.example\//],
+    ['web', 'https://app.example', /normal form: write "https:\/\/app.example\/"/],
     ['web', 'https://app.example/cb#x', /fragment/],
     ['web', 'https://app.example/cb#', /fragment/],
     ['web', 'https://*.example/cb', /wildcard/],

@@ -23,7 +23,7 @@ export function redirectUriProblem(uri: string, appType: AppType): string | unde
   if (!url) return 'it is not an absolute URI'
   // Another spelling of one is not in its normal form.
   if (/^[a-z.+\d-]+:\/\/[^/?]*@/.test(uri)) return 'it contains a user name'
-  if (url.href !== uri) return `it is not in its normal form: write ${url.href}`
+  if (url.href !== uri) return `it is not in its normal form: write "${url.href}"`
   const taken = answerNames.find((name) => url.searchParams.has(name))
   if (taken !== undefined) return `its query has "${taken}", which the answer has`
   return schemeProblem(uri, url, appType)
