@@ -37,11 +37,9 @@ const ofReason: Readonly<Record<string, string>> = {
 /** Parameters that no person typed. */
 const inAddress: ReadonlySet<string> = new Set(['nodeId', 'clientId', 'linkId', 'shareId', 'personId'])
 
-/** Text for programs: a URL other than an example, a method, markup, or something that no sentence of this service has. */
+/** Text for programs: a URL other than an example or in quotes, a method, markup, or something that no sentence of this service has. */
 const forPrograms =
-  /https?:\/\/(?!app\.example\b)|rpc\.discover|\b[a-z_]+\.[a-z_]+:|\b(?:the detail|the request|Call)\b|[<>{}]/u
-/** An address that a person typed. */
-const quotedUrl = /"https?:[^"]*"/g
+  /(?<!")https?:\/\/(?!app\.example\b)|rpc\.discover|\b[a-z_]+\.[a-z_]+: |\b(?:the detail|the request|Call)\b|[<>{}]|\p{C}/u
 const maxCharacters = 400
 
 /** Why something failed, for a person: what is wrong, and what to do. */
@@ -80,10 +78,7 @@ function ofService({ reason, message, hint, retryable }: RpcFailure): string {
 }
 
 const isForPeople = (text: string): boolean =>
-  text !== '' &&
-  text.length <= maxCharacters &&
-  !/\p{C}/u.test(text) &&
-  !forPrograms.test(text.replaceAll(quotedUrl, '""'))
+  text !== '' && text.length <= maxCharacters && !forPrograms.test(text)
 
 /** `userCode` as `user code`. */
 const spaced = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
