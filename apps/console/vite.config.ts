@@ -27,7 +27,7 @@ export default defineConfig({
             { name: 'base', test: /preact|src\/(?:api|session|parts\/(?:icon|link|view|lazy-view))\b/ },
             { name: 'parts', test: /src\/(?:state\/(?:use-call|step-up)|parts\/(?:action|busy|capital))\b/ },
             // The lists and the map begin without a form.
-            { name: 'forms', test: /src\/parts\/(?:dialog|form|guarded)\b/ },
+            { name: 'forms', test: /src\/parts\/(?:dialog|form|guarded|permissions)\b/ },
           ],
         },
       },
