@@ -91,18 +91,10 @@ const commandHints: Partial<Readonly<Record<Reason, string>>> = {
 }
 
 function describeConnection({ reason, cause }: ConnectionFailure, message: string): Failure {
-  const code = codeOf(cause)
   if (cause instanceof Error && cause.name === 'NetworkFailure') {
     const { reason: fault } = cause as Error & { reason?: string }
-    const hint = fault?.startsWith('certificate_') ? certificateHint(fault) : networkHint
-    return { code: exitCodes.failed, message: cause.message, hint }
+    return { code: exitCodes.failed, message: cause.message, hint: faultHint(fault) }
   }
-  if (reason === 'not_running' && code === 'EPROTO')
-    return {
-      code: exitCodes.failed,
-      message: 'what answers at this address does not speak HTTPS',
-      hint: 'On this machine, use http:// in place of https://',
-    }
   if (reason === 'not_running') return { code: exitCodes.notRunning, message, hint: notRunningHint }
   if (reason === 'timeout') return { code: exitCodes.failed, message, hint: timeoutHint }
   return { code: exitCodes.failed, message, ...(reason !== 'aborted' && { hint: addressHint }) }
@@ -128,8 +120,8 @@ const addressHint =
 export const networkHint =
   'For this program, the environment has these settings: HTTPS_PROXY, NO_PROXY, SELVEDGE_PROXY_AUTH_FILE and SELVEDGE_CA_FILE.'
 
-/** What to do about each fault of a certificate, with commands. */
-const certificateHints: Readonly<Record<string, string>> = {
+/** What to do about each fault of a server, with commands. */
+const faultHints: Readonly<Record<string, string>> = {
   certificate_untrusted:
     'On Debian: sudo cp <authority>.crt /usr/local/share/ca-certificates/ && sudo update-ca-certificates. It is used within seconds, without a restart. Or name its file: SELVEDGE_CA_FILE for this program, network.caFile for a service.',
   certificate_incomplete:
@@ -139,10 +131,14 @@ const certificateHints: Readonly<Record<string, string>> = {
   certificate_not_yet_valid: 'If the clock here is wrong: sudo timedatectl set-ntp true',
   certificate_name:
     'Use a name of the certificate in the URL, or give the server a certificate for this name.',
+  no_tls:
+    'A service of this machine without TLS has http:// in its URL. Elsewhere, use the port of its TLS proxy.',
+  sign_in_page:
+    'Sign in to the network, or ask who runs it for an exception for this device. If there is no such page, correct the URL of the service.',
 }
 
-/** @param reason of a `NetworkFailure` about a certificate */
-export const certificateHint = (reason: string): string => certificateHints[reason] ?? networkHint
+/** @param reason of a `NetworkFailure` */
+export const faultHint = (reason = ''): string => faultHints[reason] ?? networkHint
 
 /** Errors of the operating system that a user can do something about. */
 const systemErrors: Readonly<Record<string, readonly [meaning: string, hint: string]>> = {

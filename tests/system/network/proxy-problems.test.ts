@@ -1,6 +1,6 @@
 /**
  * Devices behind a proxy that does not let them through: a real squid that wants a password, one that closes connections that wait, and
- * a sign-in page. Each is named with the next step, in the errors, `getMe`, `selvedge status` and `selvedge doctor`.
+ * a sign-in page, also without a proxy. Each is named with the next step, in the errors, `getMe`, `selvedge status` and `selvedge doctor`.
  */
 import { type ChildProcess, execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,6 +21,8 @@ const addresses = { proxy: '10.77.1.1', cloud: '10.77.2.2' }
 const identityUrl = `https://${addresses.cloud}`
 const identityPort = 8084
 const ports = { password: 3128, hasty: 3130, page: 3131, redirect: 3132 }
+/** Of the same answers over TLS, with a certificate that the device trusts. */
+const overTls = 1000
 
 /** Ends TLS before the identity service, which has no answer while there is a file `silent`. */
 const entrance = `
@@ -41,10 +43,14 @@ const answers = {
   ${ports.page}: 'HTTP/1.1 200 OK\\r\\nContent-Type: text/html\\r\\nContent-Length: 20\\r\\n\\r\\n<h1>Welcome</h1>....',
   ${ports.redirect}: 'HTTP/1.1 302 Found\\r\\nLocation: http://portal.example/\\r\\nContent-Length: 0\\r\\n\\r\\n',
 }
-for (const [port, answer] of Object.entries(answers))
-  require('node:net').createServer((socket) => {
-    socket.on('error', () => undefined).once('data', () => socket.end(answer))
-  }).listen(Number(port), '${addresses.proxy}', () => console.log(port))
+const fs = require('node:fs')
+const [cert, key] = process.argv.slice(1).map((path) => fs.readFileSync(path))
+for (const [port, answer] of Object.entries(answers)) {
+  const serve = (socket) => socket.on('error', () => undefined).once('data', () => socket.end(answer))
+  const encrypted = require('node:tls').createServer({ cert, key }, serve)
+  encrypted.listen(Number(port) + ${overTls}, '${addresses.proxy}')
+  require('node:net').createServer(serve).listen(Number(port), '${addresses.proxy}', () => console.log(port))
+}
 `
 
 const asPage =
@@ -73,11 +79,14 @@ describe('behind a proxy with a problem', needs('networks', 'squid', 'openssl'),
     })
     const authority = makeAuthority(folder.path, 'public')
     caFile = authority.path
-    const { cert, key } = authority.issue(addresses.cloud)
-    writeFileSync(at('server.crt'), cert)
-    writeFileSync(at('server.key'), key)
-    await runIn('cloud', '-e', entrance, at('server.crt'), at('server.key'), at('silent'))
-    await runIn('proxy', '-e', portal)
+    const issue = (address: string): string[] => {
+      const { cert, key } = authority.issue(address)
+      writeFileSync(at(`${address}.crt`), cert)
+      writeFileSync(at(`${address}.key`), key)
+      return [at(`${address}.crt`), at(`${address}.key`)]
+    }
+    await runIn('cloud', '-e', entrance, ...issue(addresses.cloud), at('silent'))
+    await runIn('proxy', '-e', portal, ...issue(addresses.proxy))
     const args = ['--role=cloud', `--issuer=${identityUrl}`, `--listen.port=${identityPort}`]
     const space = networks.spaceOf('cloud')
     programs.push(await startProgram('identity', { SELVEDGE_STATE: at('identity') }, args, { space }))
@@ -92,11 +101,11 @@ describe('behind a proxy with a problem', needs('networks', 'squid', 'openssl'),
   const startProxy = async (name: string, settings: string) =>
     children.push(await startSquid(networks.spaceOf('proxy'), at(name), settings))
 
-  async function startDevice(name: string, port: number) {
-    const args = [
-      ...[`--identity.url=${identityUrl}`, '--listen.port=0', `--network.caFile=${caFile}`],
-      ...[`--network.proxy=http://${addresses.proxy}:${port}`, `--network.proxyAuthFile=`],
-    ]
+  const startDevice = (name: string, port: number) =>
+    startRuntime(name, [`--identity.url=${identityUrl}`, `--network.proxy=http://${addresses.proxy}:${port}`])
+
+  async function startRuntime(name: string, own: readonly string[]) {
+    const args = [...own, '--listen.port=0', `--network.caFile=${caFile}`]
     const env = { SELVEDGE_STATE: at(name) }
     const program = await startProgram('runtime', env, args, { space: networks.spaceOf('device') })
     programs.push(program)
@@ -107,7 +116,8 @@ describe('behind a proxy with a problem', needs('networks', 'squid', 'openssl'),
       const command = [process.execPath, join(root, 'apps/cli/bin/selvedge.js'), ...args]
       const all = ['netns', 'exec', networks.spaceOf('device'), ...command]
       const own = { PATH: process.env.PATH, HOME: at(name), XDG_CONFIG_HOME: at(`${name}-config`) }
-      const run = promisify(execFile)('ip', all, { env: { ...own, SELVEDGE_RUNTIME_URL: program.url } })
+      const services = { SELVEDGE_RUNTIME_URL: program.url, SELVEDGE_CA_FILE: caFile }
+      const run = promisify(execFile)('ip', all, { env: { ...own, ...services } })
       return run.then(({ stdout }) => stdout).catch(({ stdout, stderr }) => stdout + stderr)
     }
     return { runtime, cli }
@@ -167,5 +177,22 @@ describe('behind a proxy with a problem', needs('networks', 'squid', 'openssl'),
     ['a redirect to its page', ports.redirect],
   ])('a network that answers each request with %s is named', async (_, port) => {
     await expectNamed(await startDevice(`portal-${port}`, port), asPage)
+  })
+
+  it.each([
+    [
+      'each request with a page',
+      ports.page + overTls,
+      /:4131 answered with a page \(HTTP 200\), as networks do/,
+    ],
+    [
+      'each request with a redirect',
+      ports.redirect + overTls,
+      /\(HTTP 302\) that leads to portal\.example, as/,
+    ],
+    ['TLS with a page', ports.page, /:3131 answered without TLS\. .* this network wants a person/s],
+  ] as const)('a network that answers %s is named without a proxy', async (_, port, problem) => {
+    const args = [`--identity.url=https://${addresses.proxy}:${port}`, '--network.proxy=direct']
+    await expectNamed(await startRuntime(`direct-${port}`, args), problem)
   })
 })

@@ -1,6 +1,6 @@
 /** Why a service does not answer, and what to do about it. */
 import type { Fetch } from '@selvedge/client'
-import { certificateHint, networkHint } from '../failure.ts'
+import { faultHint } from '../failure.ts'
 
 interface NoAnswer {
   readonly problem: string
@@ -32,20 +32,15 @@ const hints = {
   name: 'Correct the host name in the URL of the configuration, or the name servers of this machine.',
   refused: 'Start the service there, or correct the port in the URL of the configuration.',
   away: 'Check the connection of this machine, and a firewall on the way.',
-  tls: 'What listens there speaks no TLS: use the port of the TLS proxy, or http:// for a service of this machine.',
 } as const
 
 const byCode: Readonly<Record<string, keyof typeof hints>> = {
-  ...{ ENOTFOUND: 'name', EAI_AGAIN: 'name', ECONNREFUSED: 'refused', EPROTO: 'tls' },
+  ...{ ENOTFOUND: 'name', EAI_AGAIN: 'name', ECONNREFUSED: 'refused' },
 }
 
 function explain(cause: NodeJS.ErrnoException & { reason?: string }): NoAnswer {
   const { name, message, code = '' } = cause
-  if (name === 'NetworkFailure')
-    return {
-      problem: message,
-      hint: cause.reason?.startsWith('certificate_') ? certificateHint(cause.reason) : networkHint,
-    }
+  if (name === 'NetworkFailure') return { problem: message, hint: faultHint(cause.reason) }
   if (name === 'TimeoutError') return { problem: `no answer within ${timeoutMs / 1000} s`, hint: hints.away }
   return { problem: message || code, hint: hints[byCode[code] ?? 'away'] }
 }

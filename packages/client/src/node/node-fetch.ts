@@ -2,10 +2,14 @@ import { Agent, type IncomingMessage } from 'node:http'
 import { answerTooLarge } from '../read-text.ts'
 import type { Fetch } from '../send.ts'
 import { createNetwork, type Network } from './network/index.ts'
+import { signInPage } from './network/sign-in-page.ts'
 import { type RequestWay, startRequest } from './start-request.ts'
 
 /** Largest answer that is read, in bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024
+
+/** Answers that are no service's are noted where the network can. */
+type UsedNetwork = Pick<Network, 'agentFor'> & Partial<Pick<Network, 'noteAnswer'>>
 
 /**
  * A `fetch` on Node's own HTTP client: it supports Unix sockets, and needs 28 MB less memory than the platform's
@@ -26,7 +30,7 @@ const maxAnswerBytes = 16 * 1024 * 1024
  * ```
  */
 export function createNodeFetch(
-  options: { socketPath?: string; userAgent?: string; network?: Pick<Network, 'agentFor'> } = {},
+  options: { socketPath?: string; userAgent?: string; network?: UsedNetwork } = {},
 ): Fetch {
   const own = options.userAgent === undefined ? {} : { 'User-Agent': options.userAgent }
   const wayFor = createWays(options)
@@ -41,6 +45,12 @@ export function createNodeFetch(
         ...wayFor(url),
       }
       const onResponse = (response: IncomingMessage) => {
+        const page = options.socketPath === undefined ? signInPage(url, response) : undefined
+        options.network?.noteAnswer?.(url, page)
+        if (page) {
+          response.destroy()
+          return reject(page)
+        }
         readAll(response).then((text) => {
           const { statusCode: status = 0 } = response
           const location = response.headers.location

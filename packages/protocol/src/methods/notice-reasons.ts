@@ -53,7 +53,7 @@ export const noticeReasons = {
   certificate_unusable:
     'The new TLS certificate cannot be used; the previous one stays in use. Check that listen.tlsCert and listen.tlsKey are readable and match each other; the log has the cause.',
   network_unusable:
-    'The proxy, a certificate or the file of authorities cannot be used. selvedge status and the log have the cause and the next step.',
+    'The network, the proxy or a certificate cannot be used. selvedge status and the log have the cause and the next step.',
   requests_stalled:
     'Calls of a method have not been answered for 10 s, and new ones are refused. Restart the runtime if it does not recover; the log names the method. Please report it.',
   crashed:

@@ -68,6 +68,39 @@ describe.each([
   })
 })
 
+/** Answers the first request on each connection, and closes the connection at the next one. @returns requests as they came, by connection */
+async function serveOnce() {
+  const got: number[] = []
+  const connections: object[] = []
+  const url = await serve(({ socket }, response) => {
+    const isReused = connections.includes(socket)
+    if (!isReused) connections.push(socket)
+    got.push(connections.indexOf(socket))
+    if (isReused) socket.destroy()
+    else response.end('{}')
+  })
+  return { got, url }
+}
+
+it('a request on a connection that was just closed is sent once more, on a new one', async () => {
+  const { got, url } = await serveOnce()
+  for (let at = 0; at < 2; at++) {
+    const response = await directly(url, { signal: never, redirect: 'error' })
+    expect(await response.text()).toBe('{}')
+  }
+  expect(got).toEqual([0, 0, 1])
+})
+
+it('a request on a new connection that is closed is not sent again', async () => {
+  let requests = 0
+  const url = await serve(({ socket }) => {
+    requests++
+    socket.destroy()
+  })
+  await expect(directly(url, { signal: never, redirect: 'error' })).rejects.toThrow('hang up')
+  expect(requests).toBe(1)
+})
+
 it('an answer with status 204 has an empty body', async () => {
   const url = await serve((_, response) => response.writeHead(204).end())
   expect(await (await get(url)).text()).toBe('')

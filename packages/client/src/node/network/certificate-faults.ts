@@ -27,7 +27,7 @@ export function certificateFault(socket: TLSSocket, judged: Judged): NetworkFail
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID' && leaf)
     return new NetworkFailure(
       'certificate_name',
-      `${own} is for other names: ${shownText(leaf.subjectaltname ?? nameOf(leaf.subject), 300)}. Use one of them, or check that nothing else answers there`,
+      `${own} is for other names: ${shownText(leaf.subjectaltname ?? nameOf(leaf.subject), 300)}. Use one of them, or check that nothing else answers there, such as the sign-in page of this network`,
     )
   return untrusted(own, chain, { ...judged, code })
 }

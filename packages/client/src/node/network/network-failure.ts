@@ -9,7 +9,10 @@ export const certificateReasons = [
   'certificate_incomplete',
 ] as const
 
-/** What failed. A reason with `proxy_` is about the proxy, one with `certificate_` about the certificate of a server. */
+/**
+ * What failed. A reason with `proxy_` is about the proxy, one with `certificate_` about the certificate of a server. With `no_tls` and
+ * `sign_in_page`, something else than the service answers.
+ */
 type NetworkReason =
   | 'proxy_unreachable'
   | 'proxy_timeout'
@@ -19,6 +22,8 @@ type NetworkReason =
   | 'proxy_answer'
   | (typeof certificateReasons)[number]
   | 'client_certificate'
+  | 'no_tls'
+  | 'sign_in_page'
 
 /** The message names the proxy or the server, the value that was wrong, and the next step. It has no password. */
 export class NetworkFailure extends Error {

@@ -4,6 +4,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { createAgent, type OpeningAgent } from './agent.ts'
 import { openContexts } from './contexts.ts'
 import { hostOf, portOf } from './host-of.ts'
+import type { NetworkFailure } from './network-failure.ts'
 import { isLocal } from './no-proxy.ts'
 import { createNotes } from './notes.ts'
 import { openTcp } from './open-tcp.ts'
@@ -59,6 +60,12 @@ export interface Network {
    * @param which all, with those that are being opened; or those that had waited for a request, which a change of the network breaks unnoticed
    */
   renew(which: 'all' | 'reused'): void
+  /**
+   * For an answer of a service.
+   *
+   * @param problem why it is no answer of the service, which the status has then; undefined: it is
+   */
+  noteAnswer(url: URL | string, problem: NetworkFailure | undefined): void
   /** The same network for connections that are counted for something, such as `images`. Without a purpose they are counted as `other`. */
   for(purpose: string): Network
   /** Bytes since the start, for each purpose: what TCP carries, with TLS. Connections to this machine are not counted. */
@@ -147,6 +154,11 @@ export function createNetwork(options: NetworkOptions = {}): Network {
     renew(which) {
       for (const [key, agent] of agents)
         if (key.startsWith(`${purpose} service `)) which === 'all' ? agent.destroy() : agent.destroyReused()
+    },
+    noteAnswer(text, problem) {
+      const name = `answer of ${new URL(text).host}`
+      if (problem) notes.failed(name, problem.message)
+      else notes.passed(name)
     },
     for: forPurpose,
     usage: usage.read,

@@ -4,6 +4,7 @@ import { isIP, type Socket } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { certificateFault } from './certificate-faults.ts'
 import { clientCertificateProblem } from './client-certificates.ts'
+import { NetworkFailure } from './network-failure.ts'
 
 /** Loaded at first use: a program that calls only its own machine does not need it. */
 const tls = () => process.getBuiltinModule('node:tls')
@@ -15,7 +16,7 @@ interface TlsTarget {
   /** Name or address, without brackets. */
   readonly host: string
   readonly port: number
-  /** A connection that leads to the server. After a failure it is closed. */
+  /** A connection that leads to the server. After a failure it is closed. The one over it is half open where this one may be. */
   readonly socket: Socket
   /** Name that the certificate must have. Default: the host. */
   readonly servername?: string
@@ -30,7 +31,6 @@ interface TlsTarget {
   /** The proxy that the connection leads through, for errors. */
   readonly through?: string
   readonly timeoutMs?: number
-  readonly allowHalfOpen?: boolean
   /** Unix milliseconds. */
   readonly now?: () => number
 }
@@ -40,15 +40,14 @@ interface TlsTarget {
  *
  * A server that refuses the certificate of its client may say so later (RFC 8446 § 4.4.2.4): then the socket has that error.
  *
- * @throws NetworkFailure `certificate_…`, `client_certificate`; Error of the connection
+ * @throws NetworkFailure `certificate_…`, `client_certificate`, `no_tls`; Error of the connection
  */
 export function openTls(target: TlsTarget): Promise<TLSSocket> {
   const { host, port, socket: below, context, timeoutMs = tlsTimeoutMs } = target
-  const { allowHalfOpen = false } = target
   const servername = target.servername ?? host
   return new Promise((resolve, reject) => {
     const socket = tls().connect({
-      ...{ socket: below, host, port, allowHalfOpen, ALPNProtocols: ['http/1.1'] },
+      ...{ socket: below, host, port, ALPNProtocols: ['http/1.1'] },
       servername: isIP(servername) === 0 ? servername : '',
       ...(context && { secureContext: context }),
       // It is refused below, where its names and dates are known. Nothing is written before.
@@ -66,7 +65,8 @@ export function openTls(target: TlsTarget): Promise<TLSSocket> {
     }, timeoutMs)
     // Stays: an error of a connection that was refused or is given up has no other listener. It comes before those of its users.
     socket.on('error', (cause) => {
-      const problem = clientCertificateProblem(cause, `${host}:${port}`, target.shown)
+      const server = `${host}:${port}`
+      const problem = clientCertificateProblem(cause, server, target.shown) ?? plainProblem(cause, server)
       if (problem) cause.message = problem.message
       if (problem) (cause as NodeJS.ErrnoException).code = problem.code
       refuse(problem ?? cause)
@@ -88,4 +88,11 @@ export function openTls(target: TlsTarget): Promise<TLSSocket> {
       }
     })
   })
+}
+
+/** @returns why a server was refused, if it speaks something else than TLS, such as HTTP */
+function plainProblem(cause: NodeJS.ErrnoException, server: string): NetworkFailure | undefined {
+  if (cause.code !== 'ERR_SSL_WRONG_VERSION_NUMBER') return undefined
+  const why = `${server} answered without TLS. Another program is at this address, or this network wants a person to sign in: open a web page in a browser on it`
+  return new NetworkFailure('no_tls', why, cause.code)
 }

@@ -65,7 +65,7 @@ async function reach({ proxy, tls, isTcp = false }: TunnelTarget, timeoutMs: num
   try {
     const socket = await openTcp({ host, port, allowHalfOpen: isTcp, timeoutMs })
     if (proxy.protocol !== 'https:') return socket
-    return await openTls({ host, port, socket, timeoutMs, allowHalfOpen: isTcp, ...tls })
+    return await openTls({ host, port, socket, timeoutMs, ...tls })
   } catch (cause) {
     if (cause instanceof NetworkFailure) throw cause
     throw unreachable(proxy, cause as NodeJS.ErrnoException)
