@@ -57,6 +57,7 @@ describe('behind a proxy', needs('openssl'), () => {
       `--network.proxyAuthFile=${at('auth')}`,
       `--network.caFile=${authority.path}`,
       '--listen.port=0',
+      '--otel.endpoint=https://collector.example',
     ]
     const env = { SELVEDGE_STATE: at('runtime'), HTTPS_PROXY: proxy.url }
     programs.push(await startProgram('runtime', env, args))
@@ -90,6 +91,9 @@ describe('behind a proxy', needs('openssl'), () => {
     expect(notices.map(({ reason }) => reason)).not.toContain('network_unusable')
     expect(new Set(proxy.opened)).toEqual(new Set(['id.example:443']))
   })
+
+  it('traces are sent through the proxy', () =>
+    expect.poll(() => proxy.requested).toContain('collector.example:443'))
 
   it('the command line uses the proxy and the authorities of its environment', async () => {
     const signIn = proxy.url.replace('//', '//device:secret@')

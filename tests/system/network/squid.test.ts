@@ -1,5 +1,5 @@
 /**
- * The flow of the README between two machines, of which one has no way out but a real squid: with a password, and with TLS that the proxy
+ * The flow of the README, and an image of Debian's registry, between two machines, of which one has no way out but a real squid: with a password, and with TLS that the proxy
  * ends with a certificate of the company.
  */
 import { type ChildProcess, execFile } from 'node:child_process'
@@ -11,6 +11,7 @@ import { createNodeFetch } from '@selvedge/client/node'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeAuthority } from '../../harness/authority.ts'
 import { type CloudHost, startCloudHost } from '../../harness/cloud-host.ts'
+import { registryNeeds, startDockerRegistry } from '../../harness/docker-registry.ts'
 import type { Developer } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
 import { makeNetworks, type Networks } from '../../harness/networks.ts'
@@ -35,13 +36,13 @@ ssl_bump peek start
 ssl_bump bump intercepting
 ssl_bump splice all
 ${passwordSettings(at)}
-acl tls port 443 8443
+acl tls port 443 8443 5000
 http_access deny !tls
 http_access allow known
 http_access deny all
 `
 
-describe('behind squid', needs('networks', 'squid', 'openssl', 'curl'), () => {
+describe('behind squid', needs('networks', 'squid', 'openssl', 'curl', ...registryNeeds), () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let networks: Networks
   let cloud: CloudHost
@@ -62,6 +63,15 @@ describe('behind squid', needs('networks', 'squid', 'openssl', 'curl'), () => {
     developer = cloud.developer
     writeFileSync(at('developer'), developer.idToken, { mode: 0o600 })
     await makeSquid()
+    const registry = startDockerRegistry(
+      networks.spaceOf('cloud'),
+      `${addresses.cloud}:5000`,
+      at('registry'),
+      {
+        ...{ certificate: at('server.crt'), key: at('server.key'), authority: cloud.caFile },
+      },
+    )
+    children.push(await registry)
   })
   afterAll(async () => {
     for (const each of programs.toReversed()) await each.stop()
@@ -145,8 +155,12 @@ describe('behind squid', needs('networks', 'squid', 'openssl', 'curl'), () => {
     const visits = await curl('--noproxy', '*', `${url}/${developer.clientId}/counter/visits`)
     expect(JSON.parse(visits)).toMatchObject({ count: 1 })
 
+    await cli('image', 'deploy', `${addresses.cloud}:5000/team/app:1`, ...signed)
+    const images = await runtime.getImages({ edgeAccessToken: token })
+    expect(images.map(({ name }) => name)).toContain('app')
+
     const log = readFileSync(ofSquid('access.log'), 'utf8')
-    for (const port of [443, 8443]) expect(log).toContain(`CONNECT ${addresses.cloud}:${port}`)
+    for (const port of [443, 8443, 5000]) expect(log).toContain(`CONNECT ${addresses.cloud}:${port}`)
   })
 
   it('a proxy that ends TLS is named, with its authority, where the device does not know that', async () => {
