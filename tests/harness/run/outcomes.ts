@@ -14,8 +14,8 @@ export interface FileOutcome {
   readonly failures: readonly string[]
   /** Titles of the skipped tests that name no need. */
   readonly unnamed: readonly string[]
-  /** How many tests were skipped for each set of missing programs or rights, separated by commas. */
-  readonly missing: Readonly<Record<string, number>>
+  /** Titles of the tests that were skipped for each set of missing programs or rights, separated by commas. */
+  readonly missing: Readonly<Record<string, readonly string[]>>
 }
 
 export interface Outcomes {
@@ -25,15 +25,25 @@ export interface Outcomes {
   readonly unhandled: number
   /** Lines about files that failed and passed when they ran once more. */
   readonly unstable: readonly string[]
+  /** Only tests that an earlier run skipped: they count beside those of their files that passed there. */
+  readonly isRest?: boolean
 }
 
 export const noOutcomes: Outcomes = { files: {}, unhandled: 0, unstable: [] }
 
 export const readOutcomes = (path: string): Outcomes => JSON.parse(readFileSync(path, 'utf8')) as Outcomes
 
-/** @returns both; a file that is in both counts as in the later one */
+/** @returns both; a file that is in both counts as in the later one, or as in both together where that is the rest of the earlier one */
 export const joinOutcomes = (earlier: Outcomes, later: Outcomes): Outcomes => ({
-  files: { ...earlier.files, ...later.files },
+  files: {
+    ...earlier.files,
+    ...Object.fromEntries(
+      Object.entries(later.files).map(([path, file]) => {
+        const before = later.isRest ? (earlier.files[path]?.passed ?? 0) : 0
+        return [path, { ...file, passed: before + file.passed }]
+      }),
+    ),
+  },
   unhandled: earlier.unhandled + later.unhandled,
   unstable: [...earlier.unstable, ...later.unstable],
 })

@@ -3,7 +3,7 @@
  *
  * Arguments: `--kinds=unit,integration` names the kinds of tests; all others are for Vitest. Words, which it searches in the paths of
  * the files, are searched in all kinds. `--related [<commit>]` runs what the changes since a commit reach by imports, in all kinds.
- * `--skipped-in=<outcomes>` runs the files of an earlier run in which something was skipped, because a program or a right was missing.
+ * `--skipped-in=<outcomes>` runs the tests that an earlier run skipped, because a program or a right was missing.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -47,7 +47,9 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 function skippedIn({ files }: Outcomes): string[] {
   const skipped = Object.entries(files).filter(([, { missing }]) => Object.keys(missing).length > 0)
   if (skipped.length === 0) throw new Error(`${earlier}: nothing was skipped`)
-  return skipped.map(([path]) => path)
+  const titles = skipped.flatMap(([, { missing }]) => Object.values(missing).flat())
+  const pattern = [...new Set(titles)].map((each) => each.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')
+  return [...skipped.map(([path]) => path), `--testNamePattern=^(?:${pattern})$`]
 }
 
 /** @returns what Vitest reports, and the code that it exits with; no report if it found no test or could not start */
@@ -93,4 +95,5 @@ else {
   first.outcomes = outcomes
 }
 const out = process.env.SELVEDGE_TEST_OUTCOMES
-if (out !== undefined && first.outcomes !== undefined) writeFileSync(out, JSON.stringify(first.outcomes))
+if (out !== undefined && first.outcomes !== undefined)
+  writeFileSync(out, JSON.stringify({ ...first.outcomes, isRest: earlier !== undefined }))

@@ -9,7 +9,8 @@ export function describeSkipped({ files }: Outcomes): string[] {
   const byNeed = new Map<string, number>()
   const others: string[] = []
   for (const { missing, unnamed } of Object.values(files)) {
-    for (const [need, count] of Object.entries(missing)) byNeed.set(need, (byNeed.get(need) ?? 0) + count)
+    for (const [need, { length }] of Object.entries(missing))
+      byNeed.set(need, (byNeed.get(need) ?? 0) + length)
     others.push(...unnamed)
   }
   const lines = [...byNeed]

@@ -11,7 +11,7 @@ import {
   startPostgres,
 } from '@selvedge/service-kit/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { has, needs } from '../../../../tests/harness/installed.ts'
+import { needs } from '../../../../tests/harness/installed.ts'
 import { migrations } from '../schema.ts'
 import { openSecret } from '../sessions/sessions.ts'
 import { createRegistry, type Registry } from './registry.ts'
@@ -28,196 +28,193 @@ const databases = {
   postgres: () => postgres!.createDatabase(),
 }
 
-describe.each(Object.entries(databases))('%s', (name, urlOf) => {
-  if (name === 'postgres' && !has('postgres')) {
-    it('passes the suite', needs('postgres'), () => undefined)
-    return
-  }
-  let database: SqlStore
-  let registry: Registry
-  let tracks: Tracks
-  beforeAll(async () => {
-    if (name === 'postgres') postgres = await startPostgres()
-  })
-  afterAll(async () => {
-    if (name === 'postgres') await postgres?.stop()
-  })
-  beforeEach(async () => {
-    clock.set(start)
-    folder = mkdtempSync(join(tmpdir(), 'registry-'))
-    database = await openSql(await urlOf(), migrations)
-    registry = createRegistry({ database, clock, log, writeIntervalMs: 60_000, maxNodes: 5 })
-    tracks = createTracks(database, clock, log)
-  })
-  afterEach(async () => {
-    tracks.close()
-    await registry.close()
-    await database.close()
-    rmSync(folder, { recursive: true, force: true })
-  })
+for (const [name, urlOf] of Object.entries(databases))
+  describe(name, name === 'postgres' ? needs('postgres') : {}, () => {
+    let database: SqlStore
+    let registry: Registry
+    let tracks: Tracks
+    beforeAll(async () => {
+      if (name === 'postgres') postgres = await startPostgres()
+    })
+    afterAll(async () => {
+      if (name === 'postgres') await postgres?.stop()
+    })
+    beforeEach(async () => {
+      clock.set(start)
+      folder = mkdtempSync(join(tmpdir(), 'registry-'))
+      database = await openSql(await urlOf(), migrations)
+      registry = createRegistry({ database, clock, log, writeIntervalMs: 60_000, maxNodes: 5 })
+      tracks = createTracks(database, clock, log)
+    })
+    afterEach(async () => {
+      tracks.close()
+      await registry.close()
+      await database.close()
+      rmSync(folder, { recursive: true, force: true })
+    })
 
-  const track = (count: number, after = 0) =>
-    Array.from({ length: count }, (_, at) => ({ longitude: 0, latitude: 0, fixedAt: after + at + 1 }))
+    const track = (count: number, after = 0) =>
+      Array.from({ length: count }, (_, at) => ({ longitude: 0, latitude: 0, fixedAt: after + at + 1 }))
 
-  const node = (nodeId: string, more: object = {}) => ({
-    nodeId,
-    nodeName: `node ${nodeId}`,
-    accountId: 'a',
-    addresses: ['10.0.0.1'],
-    services: [{ name: 's', path: '/c/s' }],
-    trackUntil: 0,
-    ...more,
-  })
+    const node = (nodeId: string, more: object = {}) => ({
+      nodeId,
+      nodeName: `node ${nodeId}`,
+      accountId: 'a',
+      addresses: ['10.0.0.1'],
+      services: [{ name: 's', path: '/c/s' }],
+      trackUntil: 0,
+      ...more,
+    })
 
-  let left: string[] = []
-  beforeEach(() => {
-    left = []
-  })
-  const token = { iss: 'i', iat: 1, epoch: 1 }
-  const state = (stated: ReturnType<typeof node>, by = token) =>
-    registry.state(stated, by, async (former) => void left.push(former))
+    let left: string[] = []
+    beforeEach(() => {
+      left = []
+    })
+    const token = { iss: 'i', iat: 1, epoch: 1 }
+    const state = (stated: ReturnType<typeof node>, by = token) =>
+      registry.state(stated, by, async (former) => void left.push(former))
 
-  it('gives what a node said last, to its account alone', async () => {
-    await state(node('x'))
-    await state(node('x', { addresses: [], nodeName: 'new' }))
-    expect(left).toEqual([])
-    expect(await registry.find('a', ['x', 'y'])).toEqual([
-      { ...node('x', { addresses: [], nodeName: 'new' }), heardAt: start },
-    ])
-    expect(await registry.find('b', ['x'])).toEqual([])
-    expect(await registry.find('a', [])).toEqual([])
-  })
+    it('gives what a node said last, to its account alone', async () => {
+      await state(node('x'))
+      await state(node('x', { addresses: [], nodeName: 'new' }))
+      expect(left).toEqual([])
+      expect(await registry.find('a', ['x', 'y'])).toEqual([
+        { ...node('x', { addresses: [], nodeName: 'new' }), heardAt: start },
+      ])
+      expect(await registry.find('b', ['x'])).toEqual([])
+      expect(await registry.find('a', [])).toEqual([])
+    })
 
-  it('lets the former account forget a node before the new one has it, and tries that again', async () => {
-    await state(node('x'))
-    const fail = () => Promise.reject(new Error('failover'))
-    await expect(registry.state(node('x', { accountId: 'b' }), token, fail)).rejects.toThrow('failover')
-    expect(await registry.page('a', '', 9)).toHaveLength(1)
-    await state(node('x', { accountId: 'b' }))
-    expect(left).toEqual(['a'])
-    expect(await registry.page('a', '', 9)).toEqual([])
-  })
+    it('lets the former account forget a node before the new one has it, and tries that again', async () => {
+      await state(node('x'))
+      const fail = () => Promise.reject(new Error('failover'))
+      await expect(registry.state(node('x', { accountId: 'b' }), token, fail)).rejects.toThrow('failover')
+      expect(await registry.page('a', '', 9)).toHaveLength(1)
+      await state(node('x', { accountId: 'b' }))
+      expect(left).toEqual(['a'])
+      expect(await registry.page('a', '', 9)).toEqual([])
+    })
 
-  it('accepts no more nodes than an account may have, also if they come at the same time', async () => {
-    const all = Array.from({ length: 50 }, (_, at) => state(node(`n${at}`)))
-    const outcomes = await Promise.allSettled(all)
-    const refused = outcomes.filter((each) => each.status === 'rejected')
-    expect(refused.map(({ reason }) => reason.code)).toEqual(Array(45).fill('access_denied'))
-    const taken = await registry.page('a', '', 99)
-    expect(taken).toHaveLength(5)
-    await expect(state(node('late'))).rejects.toThrow(/has 5 nodes already.*raise limits.nodes/)
-    await state(node(taken[0]!.nodeId, { nodeName: 'one that is there' }))
-    await state(node('other', { accountId: 'b' }))
-  })
+    it('accepts no more nodes than an account may have, also if they come at the same time', async () => {
+      const all = Array.from({ length: 50 }, (_, at) => state(node(`n${at}`)))
+      const outcomes = await Promise.allSettled(all)
+      const refused = outcomes.filter((each) => each.status === 'rejected')
+      expect(refused.map(({ reason }) => reason.code)).toEqual(Array(45).fill('access_denied'))
+      const taken = await registry.page('a', '', 99)
+      expect(taken).toHaveLength(5)
+      await expect(state(node('late'))).rejects.toThrow(/has 5 nodes already.*raise limits.nodes/)
+      await state(node(taken[0]!.nodeId, { nodeName: 'one that is there' }))
+      await state(node('other', { accountId: 'b' }))
+    })
 
-  it('counts up when a node changes hands, and refuses a token from before', async () => {
-    const first = await state(node('x'), { ...token, iat: 10, epoch: 10 })
-    expect(await state(node('x'), { ...token, iat: 11, epoch: 10 })).toBe(first)
-    const second = await state(node('x', { accountId: 'b' }), { ...token, iat: 12, epoch: 11 })
-    expect(second).toBeGreaterThan(first)
-    for (const late of [
-      { epoch: 10, iat: 99 },
-      { epoch: 11, iat: 11 },
-    ])
-      await expect(state(node('x'), { ...token, ...late })).rejects.toThrow(
-        /before the node changed accounts/,
+    it('counts up when a node changes hands, and refuses a token from before', async () => {
+      const first = await state(node('x'), { ...token, iat: 10, epoch: 10 })
+      expect(await state(node('x'), { ...token, iat: 11, epoch: 10 })).toBe(first)
+      const second = await state(node('x', { accountId: 'b' }), { ...token, iat: 12, epoch: 11 })
+      expect(second).toBeGreaterThan(first)
+      for (const late of [
+        { epoch: 10, iat: 99 },
+        { epoch: 11, iat: 11 },
+      ])
+        await expect(state(node('x'), { ...token, ...late })).rejects.toThrow(
+          /before the node changed accounts/,
+        )
+      expect(await registry.find('a', ['x'])).toEqual([])
+      expect(await state(node('x'), { ...token, iat: 13, epoch: 12 })).toBeGreaterThan(second)
+    })
+
+    it('adds nothing to a track from before the node changed hands', async () => {
+      const more = { trackUntil: start + 1000 }
+      const before = await state(node('x', more))
+      await tracks.add({ nodeId: 'x', term: before }, track(1))
+      const after = await state(node('x', { ...more, accountId: 'b' }), { ...token, iat: 2 })
+      await tracks.add({ nodeId: 'x', term: before }, track(2))
+      expect(await tracks.of('x', 9)).toEqual([])
+      await tracks.add({ nodeId: 'x', term: after }, track(2))
+      expect(await tracks.of('x', 9)).toHaveLength(2)
+    })
+
+    it('forgets nodes that were silent for long with their tracks, and tries a failed one again', async () => {
+      const more = { trackUntil: start + 9_000_000 }
+      const term = await state(node('silent', more))
+      await tracks.add({ nodeId: 'silent', term }, track(2))
+      clock.advance(5000)
+      await state(node('present', more))
+      const forgotten: object[] = []
+      const fail = () => Promise.reject(new Error('failover'))
+      await expect(registry.forgetSilent(start + 5000, fail)).rejects.toThrow('failover')
+      expect(await registry.page('a', '', 9)).toHaveLength(2)
+      await registry.forgetSilent(start + 5000, async (each) => void forgotten.push(each))
+      expect(forgotten).toEqual([{ nodeId: 'silent', accountId: 'a' }])
+      expect((await registry.page('a', '', 9)).map((each) => each.nodeId)).toEqual(['present'])
+      expect(await tracks.of('silent', 9)).toEqual([])
+    })
+
+    it('gives the nodes of an account page by page', async () => {
+      for (const id of ['c', 'a', 'd', 'b']) await state(node(id))
+      const pageOf = async (after: string) => (await registry.page('a', after, 3)).map((each) => each.nodeId)
+      expect([await pageOf(''), await pageOf('c'), await pageOf('d')]).toEqual([['a', 'b', 'c'], ['d'], []])
+    })
+
+    it('writes signs of life now and then, and never an older one', async () => {
+      await state(node('x'))
+      await state(node('y'))
+      const heardAt = async () => (await registry.find('a', ['x', 'y'])).map((each) => each.heardAt - start)
+      clock.advance(59_000)
+      registry.heard('x')
+      clock.advance(2000)
+      registry.heard('x')
+      await registry.close()
+      expect((await heardAt()).sort((a, b) => a - b)).toEqual([0, 61_000])
+      clock.set(start)
+      await state(node('x'))
+      expect(await heardAt()).toEqual([0, 0])
+    })
+
+    it('keeps the points of a track once each, and deletes them with its end, its account or its owner’s word', async () => {
+      const points = [3, 1, 2, 1].map((fixedAt) => ({ longitude: fixedAt, latitude: 0, fixedAt }))
+      const kept = async () => (await tracks.of('x', 9)).map((each) => each.fixedAt)
+      const term = await state(node('x', { trackUntil: start + 1000 }))
+      await tracks.add({ nodeId: 'x', term }, points)
+      await tracks.add({ nodeId: 'x', term }, [])
+      expect(await kept()).toEqual([1, 2, 3])
+      await state(node('x', { trackUntil: start + 5000 }))
+      expect(await kept()).toEqual([1, 2, 3])
+      await tracks.sweep()
+      expect(await kept()).toEqual([1, 2, 3])
+      clock.advance(5000)
+      await tracks.sweep()
+      expect([await kept(), (await registry.find('a', ['x']))[0]!.trackUntil]).toEqual([[], 0])
+      for (const ending of [{ trackUntil: 0 }, { trackUntil: start + 99_000, accountId: 'b' }]) {
+        const own = await state(node('x', { trackUntil: start + 99_000 }))
+        await tracks.add({ nodeId: 'x', term: own }, points)
+        await state(node('x', ending))
+        expect(await kept()).toEqual([])
+      }
+    })
+
+    it('gives a track page by page, from its end', async () => {
+      const term = await state(node('x', { trackUntil: start + 1000 }))
+      await tracks.add({ nodeId: 'x', term }, track(5))
+      const page = async (before?: number) => (await tracks.of('x', 2, before)).map((each) => each.fixedAt)
+      expect([await page(), await page(4), await page(2), await page(1)]).toEqual([[4, 5], [2, 3], [1], []])
+    })
+
+    it('stores only the last points of a track, however many are reported', async () => {
+      const small = createTracks(database, clock, log, 10)
+      const term = await state(node('x', { trackUntil: start + 1000 }))
+      await small.add({ nodeId: 'y', term: await state(node('y', { trackUntil: start + 1000 })) }, track(3))
+      for (let at = 0; at < 10; at++) await small.add({ nodeId: 'x', term }, track(10, at * 10))
+      small.close()
+      expect((await tracks.of('x', 99)).map((each) => each.fixedAt)).toEqual(
+        track(10, 90).map((each) => each.fixedAt),
       )
-    expect(await registry.find('a', ['x'])).toEqual([])
-    expect(await state(node('x'), { ...token, iat: 13, epoch: 12 })).toBeGreaterThan(second)
-  })
+      expect(await tracks.of('y', 99)).toHaveLength(3)
+    })
 
-  it('adds nothing to a track from before the node changed hands', async () => {
-    const more = { trackUntil: start + 1000 }
-    const before = await state(node('x', more))
-    await tracks.add({ nodeId: 'x', term: before }, track(1))
-    const after = await state(node('x', { ...more, accountId: 'b' }), { ...token, iat: 2 })
-    await tracks.add({ nodeId: 'x', term: before }, track(2))
-    expect(await tracks.of('x', 9)).toEqual([])
-    await tracks.add({ nodeId: 'x', term: after }, track(2))
-    expect(await tracks.of('x', 9)).toHaveLength(2)
+    it('has one secret, for all callers', async () => {
+      const all = await Promise.all(Array.from({ length: 5 }, () => openSecret(database)))
+      expect(new Set(all.map((each) => each.toString('hex'))).size).toBe(1)
+      expect(all[0]).toHaveLength(32)
+    })
   })
-
-  it('forgets nodes that were silent for long with their tracks, and tries a failed one again', async () => {
-    const more = { trackUntil: start + 9_000_000 }
-    const term = await state(node('silent', more))
-    await tracks.add({ nodeId: 'silent', term }, track(2))
-    clock.advance(5000)
-    await state(node('present', more))
-    const forgotten: object[] = []
-    const fail = () => Promise.reject(new Error('failover'))
-    await expect(registry.forgetSilent(start + 5000, fail)).rejects.toThrow('failover')
-    expect(await registry.page('a', '', 9)).toHaveLength(2)
-    await registry.forgetSilent(start + 5000, async (each) => void forgotten.push(each))
-    expect(forgotten).toEqual([{ nodeId: 'silent', accountId: 'a' }])
-    expect((await registry.page('a', '', 9)).map((each) => each.nodeId)).toEqual(['present'])
-    expect(await tracks.of('silent', 9)).toEqual([])
-  })
-
-  it('gives the nodes of an account page by page', async () => {
-    for (const id of ['c', 'a', 'd', 'b']) await state(node(id))
-    const pageOf = async (after: string) => (await registry.page('a', after, 3)).map((each) => each.nodeId)
-    expect([await pageOf(''), await pageOf('c'), await pageOf('d')]).toEqual([['a', 'b', 'c'], ['d'], []])
-  })
-
-  it('writes signs of life now and then, and never an older one', async () => {
-    await state(node('x'))
-    await state(node('y'))
-    const heardAt = async () => (await registry.find('a', ['x', 'y'])).map((each) => each.heardAt - start)
-    clock.advance(59_000)
-    registry.heard('x')
-    clock.advance(2000)
-    registry.heard('x')
-    await registry.close()
-    expect((await heardAt()).sort((a, b) => a - b)).toEqual([0, 61_000])
-    clock.set(start)
-    await state(node('x'))
-    expect(await heardAt()).toEqual([0, 0])
-  })
-
-  it('keeps the points of a track once each, and deletes them with its end, its account or its owner’s word', async () => {
-    const points = [3, 1, 2, 1].map((fixedAt) => ({ longitude: fixedAt, latitude: 0, fixedAt }))
-    const kept = async () => (await tracks.of('x', 9)).map((each) => each.fixedAt)
-    const term = await state(node('x', { trackUntil: start + 1000 }))
-    await tracks.add({ nodeId: 'x', term }, points)
-    await tracks.add({ nodeId: 'x', term }, [])
-    expect(await kept()).toEqual([1, 2, 3])
-    await state(node('x', { trackUntil: start + 5000 }))
-    expect(await kept()).toEqual([1, 2, 3])
-    await tracks.sweep()
-    expect(await kept()).toEqual([1, 2, 3])
-    clock.advance(5000)
-    await tracks.sweep()
-    expect([await kept(), (await registry.find('a', ['x']))[0]!.trackUntil]).toEqual([[], 0])
-    for (const ending of [{ trackUntil: 0 }, { trackUntil: start + 99_000, accountId: 'b' }]) {
-      const own = await state(node('x', { trackUntil: start + 99_000 }))
-      await tracks.add({ nodeId: 'x', term: own }, points)
-      await state(node('x', ending))
-      expect(await kept()).toEqual([])
-    }
-  })
-
-  it('gives a track page by page, from its end', async () => {
-    const term = await state(node('x', { trackUntil: start + 1000 }))
-    await tracks.add({ nodeId: 'x', term }, track(5))
-    const page = async (before?: number) => (await tracks.of('x', 2, before)).map((each) => each.fixedAt)
-    expect([await page(), await page(4), await page(2), await page(1)]).toEqual([[4, 5], [2, 3], [1], []])
-  })
-
-  it('stores only the last points of a track, however many are reported', async () => {
-    const small = createTracks(database, clock, log, 10)
-    const term = await state(node('x', { trackUntil: start + 1000 }))
-    await small.add({ nodeId: 'y', term: await state(node('y', { trackUntil: start + 1000 })) }, track(3))
-    for (let at = 0; at < 10; at++) await small.add({ nodeId: 'x', term }, track(10, at * 10))
-    small.close()
-    expect((await tracks.of('x', 99)).map((each) => each.fixedAt)).toEqual(
-      track(10, 90).map((each) => each.fixedAt),
-    )
-    expect(await tracks.of('y', 99)).toHaveLength(3)
-  })
-
-  it('has one secret, for all callers', async () => {
-    const all = await Promise.all(Array.from({ length: 5 }, () => openSecret(database)))
-    expect(new Set(all.map((each) => each.toString('hex'))).size).toBe(1)
-    expect(all[0]).toHaveLength(32)
-  })
-})
