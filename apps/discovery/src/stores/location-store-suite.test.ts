@@ -318,7 +318,7 @@ for (const [name, engine] of Object.entries(engines))
       expect(await near({ heardSince: start + 3 })).toEqual([])
     })
 
-    it('a node that moved on is found where it is, and not where it was', async () => {
+    it('finds a node that moved at its new location only', async () => {
       const x = nodeId()
       for (let step = 0; step <= 10; step++)
         await store.put([at(x, step * 60_000, { longitude: step * 0.1, latitude: 0 })])

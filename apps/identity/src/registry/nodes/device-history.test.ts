@@ -33,7 +33,7 @@ describe('the history of a device', () => {
     expect(eventsOf(stated(0), stated(26))).toEqual(['returned 1970-01-01T00:00:00.000Z'])
   })
 
-  it('notices a restart of the device by its uptime, and no restart where it is only late', () => {
+  it('detects a restart of the device by its uptime; a report that is only late is not one', () => {
     expect(eventsOf(stated(0), stated(10, [], { uptimeSeconds: 30 }))).toEqual(['started'])
     expect(eventsOf(stated(0), stated(10, [], { uptimeSeconds: 1541 }))).toEqual([])
     expect(eventsOf({ ...stated(0), vitals: undefined }, stated(10, [], { uptimeSeconds: 30 }))).toEqual([])
