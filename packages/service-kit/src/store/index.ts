@@ -9,6 +9,7 @@ export {
 export { createLearned, type Learned } from './learned.ts'
 export { createLearnedStore, type LearnedStore } from './learned-store.ts'
 export { makeFolder, makeTransientFolder } from './make-folder.ts'
+export { moveContent } from './move-content.ts'
 export {
   type AddedTable,
   type Migrations,
@@ -25,7 +26,7 @@ export { openSteadyClock } from './steady-clock.ts'
 export { refusesWrites, storageRefusal } from './storage-refusal.ts'
 export { openStoreClock, type StoreClock } from './store-clock.ts'
 export { StoreError } from './store-error.ts'
-export { syncFoundNames } from './sync-folder.ts'
+export { syncFolder, syncFoundNames } from './sync-folder.ts'
 export { waitForRoom } from './wait-for-room.ts'
 export { type Writability, watchWrites } from './writable-store.ts'
 export { readOrWriteOnce, writeOnce } from './write-once.ts'

@@ -1,0 +1,135 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, it } from 'vitest'
+import { adoptMark, keepToMachine } from './own-machine.ts'
+
+const here = { hardware: 'here', system: '1' }
+const elsewhere = { hardware: 'elsewhere', system: '1' }
+
+let state: string
+let folder: string
+beforeEach(() => {
+  state = mkdtempSync(join(tmpdir(), 'selvedge-own-machine-'))
+  folder = join(state, 'runtime')
+  mkdirSync(join(folder, 'images'), { recursive: true })
+  writeFileSync(join(folder, 'lock'), '')
+  writeFileSync(join(folder, 'node-key.json'), 'the key of before')
+  writeFileSync(join(folder, 'images', 'blob'), 'content')
+})
+
+const keyIn = (path: string) => readFileSync(join(path, 'node-key.json'), 'utf8')
+const tieIn = (path: string) => JSON.parse(readFileSync(join(path, 'machine.json'), 'utf8'))
+/** A device that is set aside, and the new one in its place. */
+async function copied(): Promise<string> {
+  await keepToMachine(folder, here)
+  const { setAside } = await keepToMachine(folder, elsewhere)
+  writeFileSync(join(folder, 'node-key.json'), 'the new key')
+  return setAside!
+}
+
+it('ties a state that has no machine yet, as of an earlier version, to this one', async () => {
+  expect(await keepToMachine(folder, here)).toEqual({})
+  expect(await keepToMachine(folder, here)).toEqual({})
+  expect(keyIn(folder)).toBe('the key of before')
+  expect(tieIn(folder)).toMatchObject(here)
+})
+
+it('learns what a later start can read, and keeps what it cannot', async () => {
+  await keepToMachine(folder, { system: '1' })
+  await keepToMachine(folder, here)
+  await keepToMachine(folder, {})
+  expect(tieIn(folder)).toMatchObject(here)
+  await keepToMachine(folder, { hardware: 'here', system: '2' })
+  expect(tieIn(folder).system).toBe('2')
+})
+
+it('sets the state of another machine aside, as a whole', async () => {
+  const aside = await copied()
+  expect(aside).toMatch(join(state, 'set-aside'))
+  expect(readdirSync(aside).sort()).toEqual(['images', 'machine.json', 'node-key.json'])
+  expect(keyIn(aside)).toBe('the key of before')
+  expect(readdirSync(folder).sort()).toEqual(['lock', 'machine.json', 'node-key.json'])
+  expect(await keepToMachine(folder, elsewhere)).toEqual({})
+})
+
+it('starts with the state where what is stored of the machine is damaged', async () => {
+  await keepToMachine(folder, here)
+  for (const content of ['', '{}', '{"id": 5}', '[', '{"id": "../../etc"}']) {
+    writeFileSync(join(folder, 'machine.json'), content)
+    expect(await keepToMachine(folder, elsewhere)).toEqual({})
+    expect(keyIn(folder)).toBe('the key of before')
+  }
+})
+
+it('takes a marked state over, and sets the one of this machine aside', async () => {
+  const aside = await copied()
+  writeFileSync(join(aside, adoptMark), '')
+  expect(await keepToMachine(folder, elsewhere)).toEqual({ adopted: aside })
+  expect(keyIn(folder)).toBe('the key of before')
+  expect(tieIn(folder)).toMatchObject(elsewhere)
+  const others = readdirSync(join(state, 'set-aside')).filter((name) => !aside.endsWith(name))
+  expect(keyIn(join(state, 'set-aside', others[0]!))).toBe('the new key')
+  expect(await keepToMachine(folder, elsewhere)).toEqual({})
+})
+
+it('takes nothing over where two states are marked', async () => {
+  const first = await copied()
+  const { setAside: second } = await keepToMachine(folder, here)
+  for (const aside of [first, second!]) writeFileSync(join(aside, adoptMark), '')
+  expect(await keepToMachine(folder, here)).toEqual({})
+})
+
+/** Moves names of one folder into another one, as a start that was killed did. */
+function moved(from: string, to: string, ...names: string[]): void {
+  mkdirSync(to, { recursive: true })
+  for (const name of names) renameSync(join(from, name), join(to, name))
+}
+
+it.each([[[]], [['images']], [['images', 'node-key.json']]])(
+  'continues to set a state aside after %j was moved',
+  async (names) => {
+    await keepToMachine(folder, here)
+    const aside = join(state, 'set-aside', tieIn(folder).id)
+    moved(folder, aside, ...names)
+    expect(await keepToMachine(folder, elsewhere)).toEqual({ setAside: aside })
+    expect(readdirSync(aside).sort()).toEqual(['images', 'machine.json', 'node-key.json'])
+    expect(readdirSync(folder).sort()).toEqual(['lock', 'machine.json'])
+  },
+)
+
+it.each([
+  ['nothing was moved', () => undefined],
+  ['the new key was set aside', (_aside: string, own: string) => moved(folder, own, 'node-key.json')],
+  [
+    'one of two names was taken over',
+    (aside: string, own: string) => {
+      moved(folder, own, 'node-key.json', 'machine.json')
+      moved(aside, folder, 'images')
+    },
+  ],
+  [
+    'all names were taken over',
+    (aside: string, own: string) => {
+      moved(folder, own, 'node-key.json', 'machine.json')
+      moved(aside, folder, 'images', 'node-key.json')
+    },
+  ],
+])('continues to take a state over after %s', async (_, interrupt) => {
+  const aside = await copied()
+  writeFileSync(join(aside, adoptMark), '')
+  const own = join(state, 'set-aside', tieIn(folder).id)
+  interrupt(aside, own)
+  expect(await keepToMachine(folder, elsewhere)).toEqual({ adopted: aside })
+  expect(keyIn(folder)).toBe('the key of before')
+  expect(keyIn(own)).toBe('the new key')
+  expect(await keepToMachine(folder, elsewhere)).toEqual({})
+})
+
+it('keeps what was taken over if the power failed before the machine was stored', async () => {
+  const aside = await copied()
+  moved(folder, join(state, 'set-aside', tieIn(folder).id), 'node-key.json', 'machine.json')
+  moved(aside, folder, 'images', 'node-key.json')
+  expect(await keepToMachine(folder, elsewhere)).toEqual({})
+  expect(keyIn(folder)).toBe('the key of before')
+})

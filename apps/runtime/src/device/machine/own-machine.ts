@@ -1,0 +1,101 @@
+/**
+ * Ties the state of a device to its machine. A state folder that wakes up on another machine, as a flashed copy does, is set aside,
+ * and the device starts as a new node: two devices with one key would be one node to everybody else. Nothing is deleted, and
+ * `selvedge device adopt` takes a node over on purpose.
+ *
+ * `machine.json` names the machine, and the folder for its state: `<state>/set-aside/<id>`. It is moved last, so that a move that was
+ * interrupted is continued by the next start.
+ */
+import { randomUUID } from 'node:crypto'
+import { lstatSync } from 'node:fs'
+import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { makeFolder, moveContent, syncFolder, writeOnce } from '@selvedge/service-kit/store'
+import * as z from 'zod'
+import { isSameMachine, type Machine } from './this-machine.ts'
+
+const tie = z.object({
+  id: z.uuid(),
+  hardware: z.string().optional(),
+  system: z.string().optional(),
+})
+type Tie = z.infer<typeof tie>
+
+const tieName = 'machine.json'
+const lockName = 'lock'
+/** Name of the empty file with which `selvedge device adopt` marks a set-aside folder. */
+export const adoptMark = 'adopt'
+
+/** What the start found. */
+export interface Waking {
+  /** Folder of the state that was set aside at this start; undefined if the state is of this machine. */
+  readonly setAside?: string
+  /** Folder of the state that was taken over at this start. */
+  readonly adopted?: string
+}
+
+/**
+ * To be called before anything in the folder is opened, with its lock held.
+ *
+ * @param folder of the runtime in the state folder
+ * @throws NodeJS.ErrnoException when the disk fails; the next start continues
+ */
+export async function keepToMachine(folder: string, machine: Machine): Promise<Waking> {
+  const known = await readTie(folder)
+  const adopted = await findMarked(folder)
+  if (adopted !== undefined) {
+    if (known) await setAside(folder, known)
+    await moveContent(adopted, folder, { but: [tieName, adoptMark] })
+    // Before the new tie: with both, the next start would set aside what was just taken over.
+    await rm(join(adopted, adoptMark))
+    await syncFolder(adopted)
+    await writeTie(folder, machine)
+    return { adopted }
+  }
+  if (known && isSameMachine(known, machine)) {
+    if (isNews(known, machine)) await writeOnce(join(folder, tieName), textOf({ ...known, ...machine }))
+    return {}
+  }
+  const aside = known && (await setAside(folder, known))
+  await writeTie(folder, machine)
+  return aside === undefined ? {} : { setAside: aside }
+}
+
+/** Whether the machine states more, or something else, than what is stored. */
+const isNews = (known: Tie, { hardware = known.hardware, system = known.system }: Machine): boolean =>
+  hardware !== known.hardware || system !== known.system
+
+const writeTie = (folder: string, machine: Machine): Promise<void> =>
+  writeOnce(join(folder, tieName), textOf({ id: randomUUID(), ...machine }))
+
+const textOf = (content: Tie): string => `${JSON.stringify(content)}\n`
+
+/** Undefined where there is none, as before the first start and in a state of an earlier version, or none that can be read. */
+async function readTie(folder: string): Promise<Tie | undefined> {
+  try {
+    return tie.parse(JSON.parse(await readFile(join(folder, tieName), 'utf8')))
+  } catch (cause) {
+    const isDamaged = cause instanceof SyntaxError || cause instanceof z.ZodError
+    if (isDamaged || (cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw cause
+  }
+}
+
+async function setAside(folder: string, { id }: Tie): Promise<string> {
+  const aside = join(dirname(folder), 'set-aside', id)
+  makeFolder(aside)
+  await moveContent(folder, aside, { but: [lockName], last: tieName })
+  return aside
+}
+
+/** The one folder that a person marked. A mark of another user than root or the owner of the state does not count. */
+async function findMarked(folder: string): Promise<string | undefined> {
+  const above = join(dirname(folder), 'set-aside')
+  const { uid } = await stat(folder)
+  const names = await readdir(above).catch(() => [])
+  const marked = names.filter((name) => {
+    const mark = lstatSync(join(above, name, adoptMark), { throwIfNoEntry: false })
+    return mark?.isFile() === true && (mark.uid === uid || mark.uid === 0)
+  })
+  return marked.length === 1 ? join(above, marked[0]!) : undefined
+}

@@ -1,0 +1,65 @@
+/**
+ * What tells this machine from another one, so that a copied state folder does not make two devices one node. Both values are
+ * hashed: they identify a machine everywhere, and leave the device in no form (machine-id(5)).
+ */
+import { createHmac } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface Machine {
+  /** Hash of the serial number of the hardware; undefined where it has none, or this user may not read it. */
+  readonly hardware?: string | undefined
+  /** Hash of /etc/machine-id; undefined without one. */
+  readonly system?: string | undefined
+}
+
+/** Serial numbers, the most reliable first. Only root reads those of DMI: the systemd unit copies one before the start. */
+const serialFiles = [
+  'run/selvedge/hardware-serial',
+  'proc/device-tree/serial-number',
+  'sys/class/dmi/id/product_uuid',
+  'sys/class/dmi/id/product_serial',
+  'sys/class/dmi/id/board_serial',
+]
+/** Where a container manager says that this is a container: the hardware is that of its host, which has others. */
+const containerFiles = ['run/.containerenv', '.dockerenv', 'run/systemd/container']
+/** Longest serial number that is read, in characters. */
+const maxLength = 200
+/** What firmware has in place of a serial number, in lower case without spaces and punctuation. */
+const fillers =
+  /^(|0+|f+|x+|1?234567890?|none|null|default|defaultstring|system(serialnumber|uuid)|serialnumber|notspecified|notapplicable|notavailable|na|unknown|tobefilledby.*|oem|empty|invalid|03000200040005000006000700080009)$/
+
+/** @param root of the file system; another one in tests */
+export function thisMachine(root = '/'): Machine {
+  const isContainer = containerFiles.some((path) => existsSync(join(root, path)))
+  const serial = isContainer ? undefined : serialFiles.map((path) => read(root, path)).find(isSerial)
+  const systemId = read(root, 'etc/machine-id')
+  return {
+    ...(serial !== undefined && { hardware: hashOf(serial) }),
+    ...(/^[0-9a-f]{32}$/.test(systemId) && !/^0+$/.test(systemId) && { system: hashOf(systemId) }),
+  }
+}
+
+/**
+ * Whether two descriptions are of one machine. The hardware decides where both have it: a system that is installed again keeps its
+ * node, and a disk in another machine does not. What cannot be compared is no evidence.
+ */
+export function isSameMachine(known: Machine, found: Machine): boolean {
+  if (known.hardware !== undefined && found.hardware !== undefined) return known.hardware === found.hardware
+  if (known.system !== undefined && found.system !== undefined) return known.system === found.system
+  return true
+}
+
+/** Text of a file without its line break and NUL; "" if it cannot be read. */
+function read(root: string, path: string): string {
+  try {
+    return readFileSync(join(root, path), 'latin1').slice(0, maxLength).replace(/\0/g, '').trim()
+  } catch {
+    return ''
+  }
+}
+
+const isSerial = (text: string): boolean => !fillers.test(text.toLowerCase().replace(/[^a-z0-9]/g, ''))
+
+const hashOf = (text: string): string =>
+  createHmac('sha256', text).update('selvedge machine').digest('base64url')
