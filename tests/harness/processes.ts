@@ -53,16 +53,18 @@ export interface StartPlace {
   readonly cwd?: string
   /** Another built checkout, such as that of an earlier version. */
   readonly checkout?: string
-  /** Files of the device that are empty for it. Needs the right to mount. */
-  readonly emptied?: readonly string[]
   /** An ordinary user, by its ID. Needs root. */
   readonly user?: number
+  /** Files of the device that it finds replaced, by their path: with the content of another file. Needs the right to mount. */
+  readonly replaced?: Readonly<Record<string, string>>
 }
 
-/** Starts a program in which files are empty: a mount namespace of its own, in which it keeps its process ID. */
-const emptying = (files: readonly string[]): readonly string[] => [
+/** Starts a program that finds other files: a mount namespace of its own, in which it keeps its process ID. */
+const replacing = (files: Readonly<Record<string, string>>): readonly string[] => [
   ...['unshare', '--mount', '--propagation', 'slave', 'sh', '-ec'],
-  `${files.map((each) => `mount --bind /dev/null ${each}`).join('; ')}; exec "$0" "$@"`,
+  `${Object.entries(files)
+    .map(([path, other]) => `mount --bind ${other} ${path}`)
+    .join('; ')}; exec "$0" "$@"`,
 ]
 
 /** Runs a program until it is ready. @throws with its standard error, and its exit code as `code`, where it ends before */
@@ -70,12 +72,12 @@ export async function startProgram(
   name: 'runtime' | 'identity' | 'discovery',
   env: Record<string, string>,
   args: readonly string[] = [],
-  { space, cwd, user, emptied = [], checkout = name === 'runtime' ? runtimeCheckout : root }: StartPlace = {},
+  { space, cwd, user, replaced, checkout = name === 'runtime' ? runtimeCheckout : root }: StartPlace = {},
 ): Promise<Program> {
   const inSpace = space === undefined ? [] : ['ip', 'netns', 'exec', space]
   const [command = '', ...rest] = [
     ...inSpace,
-    ...(emptied.length > 0 ? emptying(emptied) : []),
+    ...(replaced ? replacing(replaced) : []),
     ...(user === undefined ? [] : ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups']),
     process.execPath,
     join(checkout, 'apps', name, 'dist/main.cjs'),

@@ -8,6 +8,7 @@ import { methodTable } from './api/method-table.ts'
 import { type RuntimeConfig, socketOf } from './config.ts'
 import { confirmationFolder, confirmRelease, isReplaced } from './confirm-release.ts'
 import { openDevice } from './device/device.ts'
+import { showAside, wakeOnMachine } from './device/machine/wake.ts'
 import { raiseDocumentNotices } from './device/node/document-notices.ts'
 import { showStalled } from './device/node/stalled-notice.ts'
 import { openLocation } from './location/location.ts'
@@ -45,11 +46,13 @@ export async function startRuntime(
   { log, alarms, metrics, readiness, network }: DaemonParts,
 ): Promise<Service> {
   const methods = methodTable(config)
+  await wakeOnMachine(config.state, log)
   const device = await openDevice(config, { log, alarms, network, measures: createMeasures(metrics) })
   const order = methods.updateGps.params.map((each) => each.name)
   const location = await openLocation(config, device, order)
   const services = await openServices(config, device)
   showStalled(readiness, device.notices)
+  await showAside(config.state, device.notices, device.clock.now())
   raiseDocumentNotices(device.notices, { ...device.documents, ...services.documents })
   const api = await openApi({ config, methods, device, location, services, metrics, readiness })
   if (metrics) measureRuntime(metrics, device, location, services)

@@ -42,7 +42,10 @@ function attack(hasIds: boolean): void {
   let one: Deployed
   let nameOfOne: string
   beforeAll(async () => {
-    stack = await startPodmanServices([], hasIds ? {} : { emptied: ['/etc/subuid', '/etc/subgid'] })
+    stack = await startPodmanServices(
+      [],
+      hasIds ? {} : { replaced: { '/etc/subuid': '/dev/null', '/etc/subgid': '/dev/null' } },
+    )
     ;({ podman, services } = stack)
     usual = await install({ name: 'usual', files })
     one = await deploy('one', usual, { 'MCM.VOLUMES': 'data:/data' })

@@ -51,6 +51,8 @@ import { contextRemove, contextUse } from './context/use.ts'
 import { curl } from './curl.ts'
 import { deploy } from './deploy.ts'
 import { dev } from './dev.ts'
+import { deviceAdopt } from './device/adopt.ts'
+import { devicePrepareImage } from './device/prepare-image.ts'
 import { doctor } from './doctor.ts'
 import { gpsFollow } from './gps/follow.ts'
 import { gpsShow } from './gps/show.ts'
@@ -156,6 +158,8 @@ export const commands: readonly CommandDeclaration[] = [
   secretList,
   secretRemove,
   why,
+  deviceAdopt,
+  devicePrepareImage,
   init,
   dev,
   upgrade,

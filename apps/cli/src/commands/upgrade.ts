@@ -1,5 +1,6 @@
 import { command } from '../command.ts'
 import type { Context } from '../context/context.ts'
+import { serviceState } from '../context/systemd.ts'
 import { UsageError } from '../failure.ts'
 import { createProgress } from '../output/progress.ts'
 import { spinning } from '../output/spinner.ts'
@@ -7,8 +8,6 @@ import { type Installation, readInstallation, rollBack } from '../upgrade/instal
 import { locked } from '../upgrade/lock.ts'
 import { awaitTrial, isServiceActive, type Outcome, restartService } from '../upgrade/restart.ts'
 import { upgrade as installRelease } from '../upgrade/upgrade.ts'
-
-const serviceState = '/var/lib/selvedge'
 
 type Result = Omit<Installation, 'prefix'> & {
   readonly folder: string

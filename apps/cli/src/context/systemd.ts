@@ -6,6 +6,9 @@ import { UsageError } from '../failure.ts'
 /** Units that the packages and tarballs have. */
 const serviceNames = ['selvedge', 'selvedge-identity', 'selvedge-discovery'] as const
 
+/** State folder of an installed service. */
+export const serviceState = '/var/lib/selvedge'
+
 const folders = ['/usr/bin', '/bin']
 
 /** @throws UsageError where systemd is missing */

@@ -4,6 +4,8 @@ export const noticeReasons = {
     'The identity service does not confirm the account of this node. Associate it again with a new token: selvedge account associate',
   account_differs:
     'In the identity service, this node has another account, or none. Associate it again with a new token, or remove the account: selvedge account unassociate',
+  other_machine:
+    'The state was of another machine and was set aside: this is a new node. To be the node of before: selvedge device adopt',
   state_damaged:
     'The state of this runtime was damaged and was set aside; account and location are missing until it is restored from a backup. The log has the names of the files.',
   deployments_damaged:

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFil
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
-import { adoptMark, keepToMachine } from './own-machine.ts'
+import { adoptMark, keepToMachine, replacedBy } from './own-machine.ts'
 
 const here = { hardware: 'here', system: '1' }
 const elsewhere = { hardware: 'elsewhere', system: '1' }
@@ -132,4 +132,14 @@ it('keeps what was taken over if the power failed before the machine was stored'
   moved(aside, folder, 'images', 'node-key.json')
   expect(await keepToMachine(folder, elsewhere)).toEqual({})
   expect(keyIn(folder)).toBe('the key of before')
+})
+
+it('names the state that was set aside, until it is taken over', async () => {
+  await keepToMachine(folder, here)
+  expect(await replacedBy(folder)).toBeUndefined()
+  const { setAside } = await keepToMachine(folder, elsewhere)
+  expect(await replacedBy(folder)).toEqual({ path: setAside, at: expect.any(Number) })
+  writeFileSync(join(setAside!, adoptMark), '')
+  await keepToMachine(folder, elsewhere)
+  expect(await replacedBy(folder)).toBeUndefined()
 })

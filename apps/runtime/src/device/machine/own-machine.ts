@@ -18,11 +18,14 @@ const tie = z.object({
   id: z.uuid(),
   hardware: z.string().optional(),
   system: z.string().optional(),
+  /** Name of the folder of the state that was set aside when this one began. */
+  replaces: z.uuid().optional(),
 })
 type Tie = z.infer<typeof tie>
 
 const tieName = 'machine.json'
 const lockName = 'lock'
+const keyName = 'node-key.json'
 /** Name of the empty file with which `selvedge device adopt` marks a set-aside folder. */
 export const adoptMark = 'adopt'
 
@@ -57,7 +60,7 @@ export async function keepToMachine(folder: string, machine: Machine): Promise<W
     return {}
   }
   const aside = known && (await setAside(folder, known))
-  await writeTie(folder, machine)
+  await writeTie(folder, machine, known?.id)
   return aside === undefined ? {} : { setAside: aside }
 }
 
@@ -65,19 +68,24 @@ export async function keepToMachine(folder: string, machine: Machine): Promise<W
 const isNews = (known: Tie, { hardware = known.hardware, system = known.system }: Machine): boolean =>
   hardware !== known.hardware || system !== known.system
 
-const writeTie = (folder: string, machine: Machine): Promise<void> =>
-  writeOnce(join(folder, tieName), textOf({ id: randomUUID(), ...machine }))
+const writeTie = (folder: string, machine: Machine, replaces?: string): Promise<void> =>
+  writeOnce(join(folder, tieName), textOf({ id: randomUUID(), ...machine, ...(replaces && { replaces }) }))
 
 const textOf = (content: Tie): string => `${JSON.stringify(content)}\n`
 
 /** Undefined where there is none, as before the first start and in a state of an earlier version, or none that can be read. */
 async function readTie(folder: string): Promise<Tie | undefined> {
+  let content: string
   try {
-    return tie.parse(JSON.parse(await readFile(join(folder, tieName), 'utf8')))
+    content = await readFile(join(folder, tieName), 'utf8')
   } catch (cause) {
-    const isDamaged = cause instanceof SyntaxError || cause instanceof z.ZodError
-    if (isDamaged || (cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw cause
+  }
+  try {
+    return tie.parse(JSON.parse(content))
+  } catch {
+    return undefined
   }
 }
 
@@ -86,6 +94,18 @@ async function setAside(folder: string, { id }: Tie): Promise<string> {
   makeFolder(aside)
   await moveContent(folder, aside, { but: [lockName], last: tieName })
   return aside
+}
+
+/** The state that was set aside when the present one began, and when in Unix milliseconds; undefined if there is none, or no more. */
+export async function replacedBy(
+  folder: string,
+): Promise<{ readonly path: string; readonly at: number } | undefined> {
+  const { replaces } = (await readTie(folder)) ?? {}
+  if (replaces === undefined) return undefined
+  const path = join(dirname(folder), 'set-aside', replaces)
+  // A file gets this time when it is moved.
+  const at = lstatSync(join(path, keyName), { throwIfNoEntry: false })?.ctimeMs
+  return at === undefined ? undefined : { path, at }
 }
 
 /** The one folder that a person marked. A mark of another user than root or the owner of the state does not count. */

@@ -14,13 +14,19 @@ function machineOf(files: Readonly<Record<string, string>>): Machine {
     mkdirSync(dirname(join(root, path)), { recursive: true })
     writeFileSync(join(root, path), content)
   }
-  return thisMachine(root)
+  return thisMachine(join(root, 'credentials'), root)
 }
 
 it('describes a machine by the hashes of its serial number and of its machine ID', () => {
   const found = machineOf({ [serial]: '4C4C4544-0042\n', 'etc/machine-id': `${machineId}\n` })
   expect(found).toEqual({ hardware: expect.any(String), system: expect.any(String) })
   expect(JSON.stringify(found)).not.toMatch(/4C4C|0123456789/)
+})
+
+it('prefers the serial number that the unit was given', () => {
+  const given = machineOf({ 'credentials/hardware-serial': '4C4C4544\n', [serial]: 'other' })
+  expect(given).toEqual(machineOf({ [serial]: '4C4C4544' }))
+  expect(machineOf({ 'credentials/hardware-serial': '', [serial]: '4C4C4544' })).toEqual(given)
 })
 
 it('finds the serial number of a device tree, which ends with NUL', () => {

@@ -13,9 +13,10 @@ export interface Machine {
   readonly system?: string | undefined
 }
 
-/** Serial numbers, the most reliable first. Only root reads those of DMI: the systemd unit copies one before the start. */
+/** Credential of the systemd unit with the serial number of DMI, which only root reads (systemd.exec(5)). */
+const credential = 'hardware-serial'
+/** Other serial numbers, the most reliable first. */
 const serialFiles = [
-  'run/selvedge/hardware-serial',
   'proc/device-tree/serial-number',
   'sys/class/dmi/id/product_uuid',
   'sys/class/dmi/id/product_serial',
@@ -29,11 +30,14 @@ const maxLength = 200
 const fillers =
   /^(|0+|f+|x+|1?234567890?|none|null|default|defaultstring|system(serialnumber|uuid)|serialnumber|notspecified|notapplicable|notavailable|na|unknown|tobefilledby.*|oem|empty|invalid|03000200040005000006000700080009)$/
 
-/** @param root of the file system; another one in tests */
-export function thisMachine(root = '/'): Machine {
+/**
+ * @param credentials folder of the credentials of the unit; undefined without a unit
+ * @param root of the file system; another one in tests
+ */
+export function thisMachine(credentials: string | undefined, root = '/'): Machine {
   const isContainer = containerFiles.some((path) => existsSync(join(root, path)))
-  const serial = isContainer ? undefined : serialFiles.map((path) => read(root, path)).find(isSerial)
-  const systemId = read(root, 'etc/machine-id')
+  const serial = isContainer ? undefined : serialsOf(credentials, root).find(isSerial)
+  const systemId = read(join(root, 'etc/machine-id'))
   return {
     ...(serial !== undefined && { hardware: hashOf(serial) }),
     ...(/^[0-9a-f]{32}$/.test(systemId) && !/^0+$/.test(systemId) && { system: hashOf(systemId) }),
@@ -50,10 +54,16 @@ export function isSameMachine(known: Machine, found: Machine): boolean {
   return true
 }
 
+const serialsOf = (credentials: string | undefined, root: string): string[] =>
+  [
+    ...(credentials === undefined ? [] : [join(credentials, credential)]),
+    ...serialFiles.map((path) => join(root, path)),
+  ].map(read)
+
 /** Text of a file without its line break and NUL; "" if it cannot be read. */
-function read(root: string, path: string): string {
+function read(path: string): string {
   try {
-    return readFileSync(join(root, path), 'latin1').slice(0, maxLength).replace(/\0/g, '').trim()
+    return readFileSync(path, 'latin1').slice(0, maxLength).replace(/\0/g, '').trim()
   } catch {
     return ''
   }
