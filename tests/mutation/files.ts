@@ -60,6 +60,7 @@ export const groups: readonly Group[] = [
     tests: ['packages/protocol/src/tokens/**/*.test.ts'],
   },
   { name: 'tokens', sources: [`${kit}/tokens/*.ts`], tests: [`${kit}/tokens/*.test.ts`] },
+  beside('move-content', kit, 'store/move-content'),
   { name: 'document', sources: [`${kit}/store/document*.ts`], tests: [`${kit}/store/document*.test.ts`] },
   {
     name: 'discovery',
@@ -68,6 +69,7 @@ export const groups: readonly Group[] = [
     ),
     tests: ['apps/discovery/src/endpoints/{show,nodes,node-lists,last-fix}.test.ts'],
   },
+  beside('device-machine', device, 'machine/own-machine', 'machine/this-machine'),
   { name: 'device-tokens', sources: [`${device}/tokens/*.ts`], tests: [`${device}/tokens/*.test.ts`] },
   { name: 'leases', sources: [`${device}/leases/*.ts`], tests: [`${device}/leases/*.test.ts`] },
   {

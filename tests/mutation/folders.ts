@@ -59,6 +59,7 @@ export const mutated: Readonly<Record<string, string>> = {
   'apps/runtime/src/device/cloud': 'opens the answers of the services, and limits requests to them',
   'apps/runtime/src/device/hmac': 'compares and limits HMAC codes',
   'apps/runtime/src/device/leases': 'verifies leases, and issues local tokens',
+  'apps/runtime/src/device/machine': 'decides whether the state is of this machine',
   'apps/runtime/src/device/metering': 'limits what the link is used for',
   'apps/runtime/src/device/node/node-key.ts': 'stores the key of the device',
   'apps/runtime/src/device/time': 'decides whether the clock of the device is trusted',

@@ -8,6 +8,7 @@ const calls = /^(?:mkdir|mkdtemp|writeFile|appendFile|rename|copyFile|symlink|li
 /** Where they stand, and why what they make is on the disk in time or need not be. */
 const allowed: Readonly<Record<string, string>> = {
   'packages/service-kit/src/store/make-folder.ts': 'makes folders and syncs their parents',
+  'packages/service-kit/src/store/move-content.ts': 'moves names and syncs both folders',
   'packages/service-kit/src/store/write-once.ts': 'writes files and syncs content and name',
   'packages/service-kit/src/backup/swap.ts': 'moves synced files, and syncs their folders before it ends',
   'packages/service-kit/src/store/document.ts': 'moves damaged files aside; what they held is lost already',

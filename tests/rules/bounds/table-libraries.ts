@@ -328,6 +328,9 @@ export const programs: Bounds = {
     'createPolicy.packages': passing('`packages.size >= maxPackages`'),
   },
   // The interfaces of components run in the sandbox of their function, and count to its memory.
+  'apps/cli/src/commands/device/adopt.ts': {
+    'files of run': own('one empty file, in the folder that its user names'),
+  },
   'apps/cli/src/commands/app/follow.ts': {
     'createView.shown': passing('one for each member: `plan.ts: services: 64`'),
   },

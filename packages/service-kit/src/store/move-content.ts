@@ -7,7 +7,7 @@ import { syncFolder } from './sync-folder.ts'
  * Moves everything but some names. When this resolves, all new names are on the disk; interrupted, the rest is moved when it is
  * called again.
  *
- * @param last name that is moved once all others are on the disk; undefined for none
+ * @param last name that is moved once all others are on the disk; may be left out
  * @throws NodeJS.ErrnoException when the disk fails
  */
 export async function moveContent(

@@ -4,7 +4,7 @@ import { command } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
 import { changing, deviceState, listAside, type SetAside } from './state.ts'
 
-/** Name of the file that the runtime looks for at its start (`own-machine.ts`). */
+/** Name of the file that the runtime finds at its start (`own-machine.ts`). */
 const mark = 'adopt'
 
 export const deviceAdopt = command({
@@ -12,7 +12,7 @@ export const deviceAdopt = command({
   summary:
     'Be the node of a state that was set aside, as after a new board, from the next start of the runtime.',
   args: [{ name: '[id]', description: 'name of its folder in <state>/set-aside; default: the only one' }],
-  options: [{ flags: '--cancel', description: 'do not, after all' }],
+  options: [{ flags: '--cancel', description: 'remove the mark again' }],
   notes: [
     'The state of a device belongs to its machine: on another one it is set aside, so that a copied disk is not the same node twice.',
     'Adopt only what runs nowhere else.',
@@ -25,7 +25,7 @@ export const deviceAdopt = command({
       return { adopts: null, next: null }
     }
     const chosen = choose(all, id, state)
-    // The runtime adopts none if two are marked.
+    // The runtime adopts nothing if two are marked.
     for (const { path } of all) changing(path, () => rmSync(join(path, mark), { force: true }))
     changing(chosen.path, () => writeFileSync(join(chosen.path, mark), '', { mode: 0o600 }))
     return { adopts: chosen.path, next: 'sudo systemctl restart selvedge' }

@@ -62,7 +62,7 @@ it('starts with the state where what is stored of the machine is damaged', async
   }
 })
 
-it('takes a marked state over, and sets the one of this machine aside', async () => {
+it('adopts a marked state, and sets the one of this machine aside', async () => {
   const aside = await copied()
   writeFileSync(join(aside, adoptMark), '')
   expect(await keepToMachine(folder, elsewhere)).toEqual({ adopted: aside })
@@ -73,7 +73,7 @@ it('takes a marked state over, and sets the one of this machine aside', async ()
   expect(await keepToMachine(folder, elsewhere)).toEqual({})
 })
 
-it('takes nothing over where two states are marked', async () => {
+it('adopts nothing where two states are marked', async () => {
   const first = await copied()
   const { setAside: second } = await keepToMachine(folder, here)
   for (const aside of [first, second!]) writeFileSync(join(aside, adoptMark), '')
@@ -102,20 +102,20 @@ it.each([
   ['nothing was moved', () => undefined],
   ['the new key was set aside', (_aside: string, own: string) => moved(folder, own, 'node-key.json')],
   [
-    'one of two names was taken over',
+    'one of two names was moved back',
     (aside: string, own: string) => {
       moved(folder, own, 'node-key.json', 'machine.json')
       moved(aside, folder, 'images')
     },
   ],
   [
-    'all names were taken over',
+    'all names were moved back',
     (aside: string, own: string) => {
       moved(folder, own, 'node-key.json', 'machine.json')
       moved(aside, folder, 'images', 'node-key.json')
     },
   ],
-])('continues to take a state over after %s', async (_, interrupt) => {
+])('continues to adopt a state after %s', async (_, interrupt) => {
   const aside = await copied()
   writeFileSync(join(aside, adoptMark), '')
   const own = join(state, 'set-aside', tieIn(folder).id)
@@ -126,7 +126,7 @@ it.each([
   expect(await keepToMachine(folder, elsewhere)).toEqual({})
 })
 
-it('keeps what was taken over if the power failed before the machine was stored', async () => {
+it('keeps what was adopted if the power failed before the machine was stored', async () => {
   const aside = await copied()
   moved(folder, join(state, 'set-aside', tieIn(folder).id), 'node-key.json', 'machine.json')
   moved(aside, folder, 'images', 'node-key.json')
@@ -134,7 +134,7 @@ it('keeps what was taken over if the power failed before the machine was stored'
   expect(keyIn(folder)).toBe('the key of before')
 })
 
-it('names the state that was set aside, until it is taken over', async () => {
+it('names the state that was set aside, until it is adopted', async () => {
   await keepToMachine(folder, here)
   expect(await replacedBy(folder)).toBeUndefined()
   const { setAside } = await keepToMachine(folder, elsewhere)

@@ -1,7 +1,7 @@
 /**
  * Ties the state of a device to its machine. A state folder that wakes up on another machine, as a flashed copy does, is set aside,
- * and the device starts as a new node: two devices with one key would be one node to everybody else. Nothing is deleted, and
- * `selvedge device adopt` takes a node over on purpose.
+ * and the device starts as a new node: two devices with one key would be one node for every service. Nothing is deleted, and
+ * `selvedge device adopt` brings a node back on purpose.
  *
  * `machine.json` names the machine, and the folder for its state: `<state>/set-aside/<id>`. It is moved last, so that a move that was
  * interrupted is continued by the next start.
@@ -33,7 +33,7 @@ export const adoptMark = 'adopt'
 export interface Waking {
   /** Folder of the state that was set aside at this start; undefined if the state is of this machine. */
   readonly setAside?: string
-  /** Folder of the state that was taken over at this start. */
+  /** Folder of the state that was adopted at this start. */
   readonly adopted?: string
 }
 
@@ -49,7 +49,7 @@ export async function keepToMachine(folder: string, machine: Machine): Promise<W
   if (adopted !== undefined) {
     if (known) await setAside(folder, known)
     await moveContent(adopted, folder, { but: [tieName, adoptMark] })
-    // Before the new tie: with both, the next start would set aside what was just taken over.
+    // Before the new tie: with both, the next start would set aside what was just adopted.
     await rm(join(adopted, adoptMark))
     await syncFolder(adopted)
     await writeTie(folder, machine)
@@ -73,7 +73,7 @@ const writeTie = (folder: string, machine: Machine, replaces?: string): Promise<
 
 const textOf = (content: Tie): string => `${JSON.stringify(content)}\n`
 
-/** Undefined where there is none, as before the first start and in a state of an earlier version, or none that can be read. */
+/** Undefined without one that can be read: before the first start, and in a state of an earlier version. */
 async function readTie(folder: string): Promise<Tie | undefined> {
   let content: string
   try {
@@ -96,7 +96,7 @@ async function setAside(folder: string, { id }: Tie): Promise<string> {
   return aside
 }
 
-/** The state that was set aside when the present one began, and when in Unix milliseconds; undefined if there is none, or no more. */
+/** The state that was set aside when the present one began, and when in Unix milliseconds; undefined without one, or where it was adopted since. */
 export async function replacedBy(
   folder: string,
 ): Promise<{ readonly path: string; readonly at: number } | undefined> {

@@ -1,5 +1,5 @@
 /**
- * What tells this machine from another one, so that a copied state folder does not make two devices one node. Both values are
+ * What distinguishes this machine from others, so that a copied state folder does not make two devices one node. Both values are
  * hashed: they identify a machine everywhere, and leave the device in no form (machine-id(5)).
  */
 import { createHmac } from 'node:crypto'
@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface Machine {
-  /** Hash of the serial number of the hardware; undefined where it has none, or this user may not read it. */
+  /** Hash of the serial number of the hardware; undefined where this user can read no usable one. */
   readonly hardware?: string | undefined
   /** Hash of /etc/machine-id; undefined without one. */
   readonly system?: string | undefined
@@ -22,7 +22,7 @@ const serialFiles = [
   'sys/class/dmi/id/product_serial',
   'sys/class/dmi/id/board_serial',
 ]
-/** Where a container manager says that this is a container: the hardware is that of its host, which has others. */
+/** Files that a container manager makes in a container: the hardware is that of its host, which has others. */
 const containerFiles = ['run/.containerenv', '.dockerenv', 'run/systemd/container']
 /** Longest serial number that is read, in characters. */
 const maxLength = 200
