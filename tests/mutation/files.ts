@@ -69,7 +69,7 @@ export const groups: readonly Group[] = [
     ),
     tests: ['apps/discovery/src/endpoints/{show,nodes,node-lists,last-fix}.test.ts'],
   },
-  beside('device-machine', device, 'machine/own-machine', 'machine/this-machine'),
+  beside('device-machine', device, 'machine/own-machine', 'machine/this-machine', 'machine/wake'),
   { name: 'device-tokens', sources: [`${device}/tokens/*.ts`], tests: [`${device}/tokens/*.test.ts`] },
   { name: 'leases', sources: [`${device}/leases/*.ts`], tests: [`${device}/leases/*.test.ts`] },
   {

@@ -222,6 +222,7 @@ export const groups: Readonly<Record<string, string>> = {
   compose: 'Compose files, which become apps.',
   secret: 'Secrets of services.',
   support: 'Facts about this machine, for a question to others.',
+  device: 'The identity of this device, on its disk.',
   service: 'The systemd service of an installed program.',
   admin: "The operator's commands, over the socket of the identity service.",
   'admin account': 'Accounts.',

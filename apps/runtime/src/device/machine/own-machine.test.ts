@@ -1,7 +1,20 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { needs } from '../../../../../tests/harness/installed.ts'
 import { adoptMark, keepToMachine, replacedBy } from './own-machine.ts'
 
 const here = { hardware: 'here', system: '1' }
@@ -73,6 +86,38 @@ it('adopts a marked state, and sets the one of this machine aside', async () => 
   expect(await keepToMachine(folder, elsewhere)).toEqual({})
 })
 
+it('writes nothing where nothing is new, and sets nothing aside that it cannot read', async () => {
+  await keepToMachine(folder, here)
+  const written = lstatSync(join(folder, 'machine.json')).ino
+  await keepToMachine(folder, { hardware: 'here' })
+  expect(lstatSync(join(folder, 'machine.json')).ino).toBe(written)
+  rmSync(join(folder, 'machine.json'))
+  mkdirSync(join(folder, 'machine.json'))
+  await expect(keepToMachine(folder, elsewhere)).rejects.toThrow('EISDIR')
+  expect(keyIn(folder)).toBe('the key of before')
+})
+
+it('adopts nothing for a mark that is a link', async () => {
+  const aside = await copied()
+  symlinkSync('node-key.json', join(aside, adoptMark))
+  expect(await keepToMachine(folder, elsewhere)).toEqual({})
+})
+
+describe('as root', needs('root'), () => {
+  it.each([
+    ['root', 1000, 0, true],
+    ['the owner of the state', 1000, 1000, true],
+    ['another user', 1000, 1001, false],
+    ['another user, in a state of root', 0, 1001, false],
+  ])('a mark of %s', async (_, owner, marker, isAdopted) => {
+    const aside = await copied()
+    chownSync(folder, owner, owner)
+    writeFileSync(join(aside, adoptMark), '')
+    lchownSync(join(aside, adoptMark), marker, marker)
+    expect(await keepToMachine(folder, elsewhere)).toEqual(isAdopted ? { adopted: aside } : {})
+  })
+})
+
 it('adopts nothing where two states are marked', async () => {
   const first = await copied()
   const { setAside: second } = await keepToMachine(folder, here)
@@ -139,6 +184,9 @@ it('names the state that was set aside, until it is adopted', async () => {
   expect(await replacedBy(folder)).toBeUndefined()
   const { setAside } = await keepToMachine(folder, elsewhere)
   expect(await replacedBy(folder)).toEqual({ path: setAside, at: expect.any(Number) })
+  renameSync(join(setAside!, 'node-key.json'), join(setAside!, 'other'))
+  expect(await replacedBy(folder)).toBeUndefined()
+  renameSync(join(setAside!, 'other'), join(setAside!, 'node-key.json'))
   writeFileSync(join(setAside!, adoptMark), '')
   await keepToMachine(folder, elsewhere)
   expect(await replacedBy(folder)).toBeUndefined()

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { expect, it, test } from 'vitest'
 import { isSameMachine, type Machine, thisMachine } from './this-machine.ts'
 
-const machineId = '0123456789abcdef0123456789abcdef'
+const machineId = '0123456789abcdef0123456789abcd00'
 const serial = 'sys/class/dmi/id/product_uuid'
 
 /** Describes a machine with these files. */
@@ -37,6 +37,23 @@ it('finds the serial number of a device tree, which ends with NUL', () => {
   )
 })
 
+it('names a machine by the same hash in every version', () => {
+  expect(machineOf({ [serial]: '4C4C4544', 'etc/machine-id': machineId })).toEqual({
+    hardware: 'OLViqmAtTsE6CiFBF7dMeI25o9t1UFL3Ze8PJPvB8ug',
+    system: 'scsFzV7djMOq-_P0R3JziYsuzn6mkbNGPYHXaIKkVLA',
+  })
+})
+
+it.each(['sys/class/dmi/id/product_serial', 'sys/class/dmi/id/board_serial'])('reads %s', (path) => {
+  expect(machineOf({ [path]: '4C4C4544' })).toEqual(machineOf({ [serial]: '4C4C4544' }))
+})
+
+it('does without a unit, and reads 200 characters at most', () => {
+  const root = mkdtempSync(join(tmpdir(), 'selvedge-machine-'))
+  expect(thisMachine(undefined, root)).toEqual({})
+  expect(machineOf({ [serial]: `${'4C'.repeat(100)}5` })).toEqual(machineOf({ [serial]: '4C'.repeat(100) }))
+})
+
 test.each([
   'To be filled by O.E.M.',
   'Default string',
@@ -45,6 +62,10 @@ test.each([
   'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF',
   '03000200-0400-0500-0006-000700080009',
   '1234567890',
+  '123456789',
+  '234567890',
+  'XXXXXXXX',
+  'x',
   'None',
   '',
 ])('does not use the placeholder %j as a serial number', (text) => {
@@ -59,7 +80,7 @@ test.each(['run/.containerenv', '.dockerenv', 'run/systemd/container'])(
   },
 )
 
-test.each(['uninitialized', '', '0'.repeat(32), machineId.slice(1)])(
+test.each(['uninitialized', '', '0'.repeat(32), machineId.slice(1), `${machineId}0`, `x${machineId}`])(
   'does not use the machine ID %j',
   (text) => {
     expect(machineOf({ 'etc/machine-id': text })).toEqual({})
