@@ -136,9 +136,12 @@ export const notMutated: Readonly<Record<string, string>> = {
     'runs in Redis; the suite of the stores states the same rules as for the embedded store',
   'apps/identity/src': 'composition and configuration of the daemon',
   'apps/identity/src/api': 'composition of the endpoints',
+  'apps/identity/src/api/console/console.ts':
+    'composition of the console, with rates that tests of the daemon show',
   'apps/identity/src/api/admin': 'methods of the operator, behind the permissions of a socket',
   'apps/identity/src/registry': 'composition, statistics, and the removal of expired rows',
   'apps/identity/src/storage': 'tables, and composition',
+  'apps/identity/src/tokens/tokens.ts': 'composition of what issues and verifies tokens',
   'apps/runtime/src': 'composition and configuration of the daemon',
   'apps/runtime/src/api': 'composition of the endpoints',
   'apps/runtime/src/device': 'composition, presence and notices',

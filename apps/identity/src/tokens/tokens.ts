@@ -20,7 +20,7 @@ import { type Authorizations, createAuthorizations } from './authorize/authoriza
 import { createTickets } from './authorize/tickets.ts'
 import { type CompanyTokens, createCompanyTokens } from './company/company.ts'
 import { createEnrolment, type Enrolment } from './enrolment/enrolment.ts'
-import { createEdgeMint, type EdgeMint } from './enrolment/mint-edge.ts'
+import { audiencesOf, createEdgeMint, type EdgeMint } from './enrolment/mint-edge.ts'
 import { createFederation, type Federation } from './federation/federation.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
 import { createRulesVerifier } from './federation/verify-by-rules.ts'
@@ -73,7 +73,7 @@ export async function openTokens(
   const { issuer } = registry.urls
   const trust = await openTrust({ ...storage, keys: registry.keys, ownIssuer: issuer, config, network })
   const cachedVerifier = trust.verifierOf([], maxCachedTokens)
-  const audiences = () => (config.edgeAudiences.length === 0 ? [issuer()] : config.edgeAudiences)
+  const audiences = () => audiencesOf(config.edgeAudiences, issuer())
   const limits = createOwnLimits(config, storage)
   const issuerKeys = createIssuerKeys({ ...storage, ...registry, network })
   const verify = createRulesVerifier(issuerKeys)

@@ -53,6 +53,20 @@ it.each(['/authorize?a=b', '/logout?a=b'])('%s is at the host name of the consol
   expect(read).toEqual([])
 })
 
+it('without built pages there are no such addresses', async () => {
+  const bare = Fastify()
+  addAppPages(bare, {
+    authorizations: {} as never,
+    issuer: () => '',
+    site: () => new URL('x:'),
+    show: undefined,
+  })
+  for (const url of ['/authorize', '/logout'])
+    for (const method of ['GET', 'POST'] as const)
+      expect((await bare.inject({ method, url })).statusCode).toBe(404)
+  await bare.close()
+})
+
 it('a logout shows the page', async () => {
   expect(await get('/logout?client_id=c')).toMatchObject({ statusCode: 200, body: 'page' })
 })

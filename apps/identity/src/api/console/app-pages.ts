@@ -7,14 +7,15 @@ import { addFormRoutes, textBodyOf } from '@selvedge/service-kit/http-app'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authorizations } from '../../tokens/authorize/authorizations.ts'
 import { answerUrl, RefusedRequest } from '../../tokens/authorize/refused-request.ts'
+import type { ShowPage } from './pages.ts'
 
 export interface AppPagesParts {
   readonly authorizations: Pick<Authorizations, 'read'>
   readonly issuer: () => string
   /** Where people find the console. */
   readonly site: () => URL
-  /** Shows the page of the console. */
-  readonly show: (request: FastifyRequest, reply: FastifyReply) => unknown
+  /** Shows the page of the console; undefined: the pages were not built, and these addresses do not exist. */
+  readonly show: ShowPage | undefined
 }
 
 /** Characters of a query: what a page passes on to the API, and fits into the headers of a request. */
@@ -22,12 +23,13 @@ const maxQueryLength = 12_000
 
 export function addAppPages(app: FastifyInstance, parts: AppPagesParts): void {
   const { authorizations, issuer, site, show } = parts
+  if (!show) return
 
   /** The session of the console is at one host name; the issuer may have another one. */
   const isElsewhere = ({ headers: { host = '' } }: FastifyRequest): boolean =>
     host.replace(/:\d+$/, '').toLowerCase() !== site().hostname
 
-  async function authorize(request: FastifyRequest, reply: FastifyReply) {
+  const authorize = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isElsewhere(request)) return reply.redirect(site().origin + request.url, 307)
     try {
       await authorizations.read(expectShort(queryOf(request)))

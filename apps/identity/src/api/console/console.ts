@@ -34,6 +34,7 @@ import { tokenHandlers } from './handlers/tokens.ts'
 import { addPages } from './pages.ts'
 import { createPlaces } from './places.ts'
 import { createShowDevices } from './show-devices.ts'
+import { createSite } from './site.ts'
 
 export interface ConsoleParts
   extends Omit<Registry, 'start' | 'close'>,
@@ -62,16 +63,6 @@ const rates = {
   strangers: { burst: 50, perSecond: 1 / 60 },
   browser: { burst: 10, perSecond: 1 / 10 },
   code: { burst: 10, perSecond: 1 / 60 },
-}
-
-/** The URL of the console, parsed once: pages ask for it with each request, and it is known when the service listens. */
-function createSite(consoleUrl: () => string): () => URL {
-  let known: { readonly text: string; readonly url: URL } | undefined
-  return () => {
-    const text = consoleUrl()
-    if (known?.text !== text) known = { text, url: new URL(text) }
-    return known.url
-  }
 }
 
 /** @returns `close` ends the streams of the console, and what it receives from the discovery service */
@@ -129,6 +120,6 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
     onlineSince,
   })
   const showPage = addPages(app, parts.pages, site, originsOf(parts.map), parts.dpop.nonce)
-  if (showPage) addAppPages(app, { ...parts, site, show: showPage })
+  addAppPages(app, { ...parts, site, show: showPage })
   return { close: places.stop }
 }

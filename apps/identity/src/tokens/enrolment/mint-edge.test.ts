@@ -3,7 +3,7 @@ import { seconds } from '@selvedge/service-kit/clock'
 import { createFakeClock } from '@selvedge/service-kit/testing'
 import { describe, expect, it } from 'vitest'
 import type { Node } from '../../registry/nodes/nodes.ts'
-import { createEdgeMint } from './mint-edge.ts'
+import { audiencesOf, createEdgeMint } from './mint-edge.ts'
 
 const clock = createFakeClock()
 clock.advance(999)
@@ -49,6 +49,11 @@ describe('an edge ID token', () => {
     expect(audienceOf()).toEqual(['https://a.example', 'https://b.example'])
     expect(audienceOf(discoveryAudience)).toBe(discoveryAudience)
     expect(() => audienceOf('https://a.example')).toThrow(expect.objectContaining({ code: 'invalid_target' }))
+  })
+
+  it('is for the tenant of the service itself, unless others are configured', () => {
+    expect(audiencesOf([], 'https://own.example')).toEqual(['https://own.example'])
+    expect(audiencesOf(['https://a.example'], 'https://own.example')).toEqual(['https://a.example'])
   })
 })
 

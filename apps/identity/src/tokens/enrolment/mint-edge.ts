@@ -46,6 +46,10 @@ export interface EdgeMint {
   timeFor(nodeId: string, stated: NodeStatement): { time: number; time_token?: string }
 }
 
+/** The issuers of the tenants that edge ID tokens are for. @param configured empty: the service's own tenant alone */
+export const audiencesOf = (configured: readonly string[], ownIssuer: string): readonly string[] =>
+  configured.length === 0 ? [ownIssuer] : configured
+
 export function createEdgeMint(parts: EdgeMintParts): EdgeMint {
   const { clock, keys, issuer, nodes, lifetimeSeconds } = parts
   return {
