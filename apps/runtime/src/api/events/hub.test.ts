@@ -264,6 +264,52 @@ it('closes the source of a topic with its last stream, and follows nothing then'
 it('ends all streams when the runtime stops, and accepts no more', () => {
   const { sink } = open(['clock'])
   hub.close()
-  expect(sink.ends).toMatchObject([{ reason: 'stopping' }])
+  expect(sink.ends).toEqual([{ reason: 'stopping', detail: 'the runtime stops' }])
   expect(() => open(['clock'])).toThrow(expect.objectContaining({ reason: 'busy' }))
+  reads = 0
+  change('unknown')
+  expect([reads, vi.getTimerCount()]).toEqual([0, 0])
+})
+
+it.each<[TopicName, string]>([
+  ['logs', 'edge:mcm'],
+  ['containers', 'edge:mcm'],
+  ['nodes', 'edge:clusters'],
+])('a token without the scope of the topic %s (%s) follows nothing of it', (name, scope) => {
+  const scopes = 'openid edge:mcm edge:clusters'.split(' ').filter((each) => each !== scope)
+  const caller = { ...owner(), scope: scopes.join(' ') }
+  for (const names of [[name], ['clock', name]] as const)
+    expect(() => open(names, createSink(), caller)).toThrow(
+      expect.objectContaining({ reason: 'insufficient_scope' }),
+    )
+  expect(open(['clock'], createSink(), caller).sink.got).toHaveLength(1)
+})
+
+it('sends a sign of life every 15 seconds to those that want one, while a stream is open', () => {
+  let beats = 0
+  const first = open(['clock'])
+  open(['clock'], { ...createSink(), beat: () => void beats++ } as never)
+  first.stream.close()
+  vi.advanceTimersByTime(14_999)
+  expect(beats).toBe(0)
+  open(['clock'])
+  vi.advanceTimersByTime(1)
+  expect(beats).toBe(1)
+  vi.advanceTimersByTime(15_000)
+  expect(beats).toBe(2)
+})
+
+it('closes from this side with a reason, once', () => {
+  const { sink, stream } = open(['clock'])
+  stream.end(new RpcError('token_expired', 'it expired'))
+  stream.end(new RpcError('token_revoked', 'it was revoked'))
+  expect(sink.ends).toEqual([{ reason: 'token_expired', detail: 'it expired' }])
+})
+
+it('ends with an internal error when its caller cannot be checked', () => {
+  const { sink } = open(['clock'])
+  refused = new TypeError('a defect') as never
+  change('unknown')
+  expect(sink.got).toHaveLength(1)
+  expect(sink.ends).toEqual([{ reason: 'internal_error', detail: 'the stream failed' }])
 })
