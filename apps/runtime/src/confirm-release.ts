@@ -38,8 +38,8 @@ interface InstalledRelease {
 
 /** @param program real path of a program; undefined if it is not below `releases/<version>` */
 function installedRelease(program: string): InstalledRelease | undefined {
-  const [, prefix, version] = /^(.*)\/releases\/([^/]+)\/runtime\//.exec(program) ?? []
-  return prefix === undefined || version === undefined ? undefined : { prefix, version }
+  const found = /^(.*)\/releases\/([^/]+)\/runtime\//.exec(program)
+  return found ? { prefix: found[1]!, version: found[2]! } : undefined
 }
 
 /**
@@ -49,8 +49,7 @@ function installedRelease(program: string): InstalledRelease | undefined {
  * @param state folder of the settings, for installations without a service manager
  */
 export function confirmationFolder(env: NodeJS.ProcessEnv, state: string): string {
-  const [folder = ''] = (env.STATE_DIRECTORY || env.SELVEDGE_STATE || state).split(':')
-  return folder
+  return (env.STATE_DIRECTORY || env.SELVEDGE_STATE || state).split(':')[0]!
 }
 
 /** Resolves when the release is confirmed, or is to stay although it is not: without a trial there is nothing to return to. */

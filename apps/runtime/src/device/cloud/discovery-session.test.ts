@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AuthorizeRequest, type DiscoveryClient, OAuthFailure } from '@selvedge/client'
-import type { SessionRequest } from '@selvedge/protocol'
-import { publicJwk } from '@selvedge/protocol/tokens'
+import { discoveryReportSeconds, type SessionRequest } from '@selvedge/protocol'
+import { discoveryAudience, openProof, publicJwk } from '@selvedge/protocol/tokens'
 import { createLearned, openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { createSessionKeeper, signJws } from '@selvedge/service-kit/tokens'
@@ -46,18 +46,28 @@ function open() {
     whileTokenComes: async (): Promise<unknown> => undefined,
     whileAnswerComes: async (): Promise<unknown> => undefined,
     begun: 0,
+    proofs: [] as string[],
+    hasAccountKey: true,
+    /** Arguments of each request for a token, and `forget`. */
+    tokens: [] as unknown[],
   }
   const late: string[] = []
   const session = createDiscoverySession({
     link: { failed: (error) => late.push(error) },
     url: 'http://127.0.0.1',
     client: {
-      async beginSession({ key }: SessionRequest, token: string) {
+      async beginSession(
+        request: SessionRequest,
+        token: string,
+        prove: (nonce: string, body: string) => string,
+      ) {
+        const { key } = request
+        service.proofs.push(prove('nonce', 'body'))
         service.begun++
         const { sub } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
         await service.whileAnswerComes()
         const { ticket, sessionKey, seal } = keeper.begin(key, Buffer.from(sub), 600)
-        const account_key = seal(Buffer.from(`key of ${sub}`))
+        const account_key = service.hasAccountKey ? seal(Buffer.from(`key of ${sub}`)) : 'x'
         return {
           ticket,
           key: keeper.jwk,
@@ -70,12 +80,13 @@ function open() {
     } as unknown as DiscoveryClient,
     key: { signing: { privateKey, jwk } } as unknown as NodeKey,
     tokens: {
-      async get() {
+      async get(...of: unknown[]) {
+        service.tokens.push(of)
         const token = tokenOf(service.accountId)
         await service.whileTokenComes()
         return token
       },
-      forget: () => undefined,
+      forget: () => service.tokens.push('forget'),
     } as never,
     state,
     learned: createLearned(state, { where: 'test.learned', log: createMemoryLog() }),
@@ -92,7 +103,7 @@ function open() {
     session
       .use('background', async (authorize) => accountOf(authorize))
       .catch(({ reason }) => reason as string)
-  return { service, session, ask, accountOf, late }
+  return { service, session, ask, accountOf, late, time }
 }
 
 it('comes late: a local caller waits a few seconds, and work of the background has it', async () => {
@@ -177,4 +188,80 @@ it('brings the key of announcements for its own account alone', async () => {
   await ask()
   await change
   expect(state.value).toMatchObject({ accountId: 'c', accountKey: null })
+})
+
+it('begins with a token of the background and a proof of the device for this request', async () => {
+  const { service, ask } = open()
+  await ask()
+  expect(service.tokens).toEqual([[discoveryAudience, 'background']])
+  expect(openProof(service.proofs[0]!).jws.payload).toMatchObject({
+    ...{ htm: 'POST', htu: 'http://127.0.0.1/v1/sessions', nonce: 'nonce' },
+    ...{ ath: expect.any(String), bh: expect.any(String) },
+  })
+})
+
+it('is used until half a minute before its end', async () => {
+  const { service, ask, time } = open()
+  await ask()
+  time.advance(569_999)
+  expect([await ask(), service.begun]).toEqual(['a', 1])
+  time.advance(1)
+  expect([await ask(), service.begun]).toEqual(['a', 2])
+})
+
+it('begins again when something that was stated has changed, also while it was requested', async () => {
+  const { service, session, ask } = open()
+  await ask()
+  session.restate()
+  expect([await ask(), service.begun]).toEqual(['a', 2])
+  session.restate()
+  const answer = Promise.withResolvers<void>()
+  service.whileAnswerComes = () => answer.promise
+  const before = ask()
+  while (service.begun === 2) await new Promise(setImmediate)
+  session.restate()
+  const after = ask()
+  while (service.begun === 3) await new Promise(setImmediate)
+  answer.resolve()
+  expect([await before, await after, service.begun]).toEqual(['a', 'a', 4])
+  expect([await ask(), service.begun]).toEqual(['a', 4])
+})
+
+it('has the interval of reports that the service sent last', async () => {
+  const { session, ask } = open()
+  expect(session.reportWithin()).toBe(discoveryReportSeconds * 1000)
+  await ask()
+  expect(session.reportWithin()).toBe(60_000)
+})
+
+it.each([
+  ['invalid_token', 2],
+  ['invalid_request', 1],
+] as const)('that is refused with %s is tried %i times', async (reason, times) => {
+  const { service, session } = open()
+  let tries = 0
+  const work = async () => {
+    tries++
+    throw new OAuthFailure(reason, 'refused', 400)
+  }
+  await expect(session.use('caller', work)).rejects.toMatchObject({ reason })
+  expect([tries, service.begun, service.tokens.includes('forget')]).toEqual([times, times, times === 2])
+  const defect = Object.assign(new Error('a defect'), { reason: 'invalid_token' })
+  await expect(session.use('caller', () => Promise.reject(defect))).rejects.toBe(defect)
+  expect(service.begun).toBe(times)
+})
+
+it('without a key of announcements is a session, and the same key is not stored again', async () => {
+  const { service, session, ask } = open()
+  service.hasAccountKey = false
+  expect([await ask(), state.value.accountKey]).toEqual(['a', null])
+  service.hasAccountKey = true
+  session.restate()
+  await ask()
+  await expect.poll(() => state.value.accountKey).not.toBeNull()
+  const stored = state.value
+  session.restate()
+  await ask()
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+  expect(state.value).toBe(stored)
 })
