@@ -1,17 +1,9 @@
 /** What is registered of nodes, on SQLite and on PostgreSQL. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { openSql } from '@selvedge/service-kit/sql'
 import type { SqlStore } from '@selvedge/service-kit/store'
-import {
-  createFakeClock,
-  createMemoryLog,
-  type PostgresServer,
-  startPostgres,
-} from '@selvedge/service-kit/testing'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { needs } from '../../../../tests/harness/installed.ts'
+import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { describeOnStores } from '../../../../tests/harness/databases.ts'
 import { migrations } from '../schema.ts'
 import { openSecret } from '../sessions/sessions.ts'
 import { createRegistry, type Registry } from './registry.ts'
@@ -20,29 +12,16 @@ import { createTracks, type Tracks } from './tracks.ts'
 const log = createMemoryLog()
 const clock = createFakeClock()
 const start = clock.now()
-let postgres: PostgresServer | undefined
-let folder: string
 
-const databases = {
-  sqlite: async () => `sqlite:${join(folder, 'registry.db')}`,
-  postgres: () => postgres!.createDatabase(),
-}
-
-for (const [name, urlOf] of Object.entries(databases))
-  describe(name, name === 'postgres' ? needs('postgres') : {}, () => {
+describeOnStores(
+  '%s',
+  (makeDatabase) => {
     let database: SqlStore
     let registry: Registry
     let tracks: Tracks
-    beforeAll(async () => {
-      if (name === 'postgres') postgres = await startPostgres()
-    })
-    afterAll(async () => {
-      if (name === 'postgres') await postgres?.stop()
-    })
     beforeEach(async () => {
       clock.set(start)
-      folder = mkdtempSync(join(tmpdir(), 'registry-'))
-      database = await openSql(await urlOf(), migrations)
+      database = await openSql(await makeDatabase(), migrations)
       registry = createRegistry({ database, clock, log, writeIntervalMs: 60_000, maxNodes: 5 })
       tracks = createTracks(database, clock, log)
     })
@@ -50,7 +29,6 @@ for (const [name, urlOf] of Object.entries(databases))
       tracks.close()
       await registry.close()
       await database.close()
-      rmSync(folder, { recursive: true, force: true })
     })
 
     const track = (count: number, after = 0) =>
@@ -217,4 +195,6 @@ for (const [name, urlOf] of Object.entries(databases))
       expect(new Set(all.map((each) => each.toString('hex'))).size).toBe(1)
       expect(all[0]).toHaveLength(32)
     })
-  })
+  },
+  migrations,
+)

@@ -21,26 +21,21 @@ export function openRestored(path: string, migrations: Migrations): DatabaseSync
 
 function expectOwnTables(path: string, migrations: Migrations): void {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
-  const restored = new DatabaseSync(path, { readOnly: true })
-  const expected = new DatabaseSync(':memory:')
-  try {
-    const { user_version: version } = restored.prepare('PRAGMA user_version').get() as {
-      user_version: number
-    }
-    const steps = stepsOf(migrations)
-    if (version > steps.length) throw newerVersion(version, steps.length)
-    const [check] = restored.prepare('PRAGMA integrity_check(1)').all() as { integrity_check: string }[]
-    if (check?.integrity_check !== 'ok') throw refusal(`its database is damaged: ${check?.integrity_check}`)
-    for (const step of steps.slice(0, version)) expected.exec(step)
-    for (const { table, sqlite } of addedTablesOf(migrations)) {
-      if (hasTable(restored, table)) expected.exec(sqlite)
-    }
-    if (tablesOf(restored) !== tablesOf(expected))
-      throw refusal('its database has other tables than this service makes')
-  } finally {
-    restored.close()
-    expected.close()
+  using restored = new DatabaseSync(path, { readOnly: true })
+  using expected = new DatabaseSync(':memory:')
+  const { user_version: version } = restored.prepare('PRAGMA user_version').get() as {
+    user_version: number
   }
+  const steps = stepsOf(migrations)
+  if (version > steps.length) throw newerVersion(version, steps.length)
+  const [check] = restored.prepare('PRAGMA integrity_check(1)').all() as { integrity_check: string }[]
+  if (check!.integrity_check !== 'ok') throw refusal(`its database is damaged: ${check!.integrity_check}`)
+  for (const step of steps.slice(0, version)) expected.exec(step)
+  for (const { table, sqlite } of addedTablesOf(migrations)) {
+    if (hasTable(restored, table)) expected.exec(sqlite)
+  }
+  if (tablesOf(restored) !== tablesOf(expected))
+    throw refusal('its database has other tables than this service makes')
 }
 
 /** Tables, indexes, views and triggers, as they were declared. */

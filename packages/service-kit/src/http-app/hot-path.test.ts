@@ -5,6 +5,7 @@ import { OAuthError } from '@selvedge/protocol'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createAddressSet } from '../addresses/address-set.ts'
 import { createMemoryLog } from '../testing/index.ts'
+import { followWorkload } from '../work/workload.ts'
 import { formType, type HotPath, type HotRequest, jsonType } from './hot-path.ts'
 import { createHttpApp } from './http-app.ts'
 
@@ -148,6 +149,23 @@ describe('a request', () => {
   })
 })
 
+it('beyond the limit of requests that are answered at once, others are refused as busy', async () => {
+  const workload = followWorkload()
+  ending.push(() => workload.stop())
+  const finish: (() => void)[] = []
+  const { send } = await serve({ answer: () => new Promise((resolve) => finish.push(() => resolve({}))) })
+  const answers: Promise<unknown>[] = []
+  const statuses: number[] = []
+  for (let count = 0; count < 1100; count++)
+    answers.push(send().then(({ status }) => void statuses.push(status)))
+  await expect.poll(() => finish.length + statuses.length).toBe(1100)
+  expect(workload.counts()).toMatchObject({ requests: finish.length })
+  expect(new Set(statuses)).toEqual(new Set([503]))
+  for (const end of finish) end()
+  await Promise.all(answers)
+  expect(workload.counts()).toEqual({ requests: 0 })
+})
+
 describe('an answer', () => {
   const refuse = (code: 'invalid_grant' | 'use_dpop_nonce') => async (read: HotRequest) => {
     read.headers['Access-Control-Allow-Origin'] = '*'
@@ -202,6 +220,12 @@ it.each([
   ['application/x-www-form-urlencoded', false, true],
   ['application/x-www-form-urlencoded;charset=utf-8', false, true],
   ['application/x-www-form-urlencoded; charset=utf-8; x', false, false],
+  ['application/x-www-form-urlencoded \t;  charset="utf-8" \t', false, true],
+  ['x-application/x-www-form-urlencoded', false, false],
+  ['application/x-www-form-urlencodedx', false, false],
+  ['application/x-www-form-urlencoded;xcharset=utf-8', false, false],
+  ['application/x-www-form-urlencoded;charset=utf-8x', false, false],
+  ['application/json;  charset=utf-8', true, false],
   ['', false, false],
 ])('%j is JSON in UTF-8: %s, a form: %s', (type, isJson, isForm) => {
   expect([jsonType.test(type), formType.test(type)]).toEqual([isJson, isForm])
