@@ -45,12 +45,12 @@ async function readOnce(ended: AbortSignal, path: string, handlers: EventHandler
     handlers.opened()
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
     for (let text = ''; ; ) {
-      const { done, value = '' } = await reader.read().catch(() => ({ done: true, value: '' }))
+      const { done, value } = await reader.read().catch(() => ({ done: true as const, value: undefined }))
       if (done) return true
       clearTimeout(silence)
       silence = setTimeout(() => dead.abort(), retry.silent)
       const events = (text + value).split('\n\n')
-      text = events.pop() ?? ''
+      text = events.pop()!
       for (const event of events) if (event.startsWith('data: ')) handlers.received(event.slice(6))
     }
   } finally {

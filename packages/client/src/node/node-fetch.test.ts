@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createNodeFetch } from './node-fetch.ts'
 
 let folder: string
@@ -75,7 +75,7 @@ it('a socket is used in place of the host, and a network for its agent', async (
   expect(asked).toEqual([[url, 'service']])
 })
 
-it.each([301, 307, 399])('a redirect is not followed: %i', async (status) => {
+it.each([300, 301, 307, 399])('a redirect is not followed: %i', async (status) => {
   answer = (response) => response.writeHead(status, { Location: 'https://eve.example' }).end()
   await expect(createNodeFetch()(url, init())).rejects.toThrow(
     'it redirects to https://eve.example, which is not followed',
@@ -112,4 +112,36 @@ it('a request is cancelled, before and after it began', async () => {
   server.close()
   server.closeAllConnections()
   await expect(createNodeFetch()(url, init())).rejects.toThrow('ECONNREFUSED')
+})
+
+it('an answer that changes the protocol leaves no connection open', async () => {
+  const closed = Promise.withResolvers<void>()
+  answer = ({ socket }) => {
+    socket!.once('close', () => closed.resolve())
+    socket!.write('HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n')
+  }
+  await expect(createNodeFetch()(url, init())).rejects.toThrow('changing the protocol')
+  await closed.promise
+})
+
+it('requests over a socket share a connection, and need no signal', async () => {
+  const socketPath = join(folder, 's.sock')
+  server.close()
+  server.closeAllConnections()
+  server.listen(socketPath)
+  await once(server, 'listening')
+  let connections = 0
+  server.on('connection', () => connections++)
+  const fetch = createNodeFetch({ socketPath })
+  for (let count = 0; count < 3; count++) await fetch('http://localhost/', init({ signal: undefined }))
+  expect(connections).toBe(1)
+})
+
+it('the proxy of the environment is not used unless a network is given', async () => {
+  vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:9')
+  vi.stubEnv('http_proxy', 'http://127.0.0.1:9')
+  vi.stubEnv('NO_PROXY', '')
+  vi.stubEnv('no_proxy', '')
+  expect((await createNodeFetch()(url, init())).status).toBe(200)
+  vi.unstubAllEnvs()
 })
