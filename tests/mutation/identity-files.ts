@@ -34,7 +34,7 @@ export const identityGroups: readonly Group[] = [
   beside(
     'identity-callers',
     `${identity}/api/console`,
-    ...['api', 'app-pages', 'callers', 'device-export', 'show-devices'],
+    ...['api', 'app-pages', 'callers', 'device-export', 'show-devices', 'site'],
   ),
   beside('identity-console-rules', `${identity}/api/console`, 'bulk', 'context', 'handlers/devices'),
   {
@@ -58,4 +58,10 @@ export const identityGroups: readonly Group[] = [
   beside('identity-passkeys', `${identity}/registry/credentials`, 'passkeys'),
   beside('identity-enrolment', `${identity}/tokens`, 'enrolment/enrolment', 'company/company-sign-in'),
   beside('identity-measures', `${identity}/tokens`, 'measure-tokens'),
+  beside('identity-pages', `${identity}/api/console`, 'pages'),
+  {
+    name: 'identity-breached-passwords',
+    sources: [`${identity}/registry/credentials/breached-passwords.lazy.ts`],
+    tests: [`${identity}/registry/credentials/passwords.test.ts`],
+  },
 ]

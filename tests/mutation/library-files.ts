@@ -100,4 +100,9 @@ export const libraryGroups: readonly Group[] = [
   ),
   beside('kit-turns', kit, 'http/one-a-turn', 'http/shed-calls'),
   beside('precision', 'packages/geo/src', 'precision'),
+  beside('client-fetch', `${client}/node`, 'node-fetch'),
+  beside('cli-created-context', `${cli}/context`, 'context'),
+  beside('cli-sign-in', `${cli}/login`, 'sign-in'),
+  beside('cli-known-secrets', `${cli}/support`, 'known-secrets'),
+  beside('console-events', 'apps/console/src/session', 'events'),
 ]

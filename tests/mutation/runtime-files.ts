@@ -44,4 +44,12 @@ export const runtimeGroups: readonly Group[] = [
     ...['budget', 'defence', 'show', 'start', 'troubles'],
   ),
   beside('neighbours', `${runtime}/services/neighbours`, 'neighbours', 'open-sealed'),
+  beside('runtime-events', `${runtime}/api/events`, 'hub', 'sources', 'subscriptions'),
+  beside('confirmed-releases', runtime, 'confirm-release'),
+  beside('runtime-discovery-session', `${runtime}/device/cloud`, 'discovery-session', 'link'),
+  {
+    name: 'runtime-nodes',
+    sources: [`${runtime}/location/nodes/{nodes,last-known}.ts`],
+    tests: [`${runtime}/location/nodes/{nodes,aged,last-known}.test.ts`],
+  },
 ]

@@ -55,4 +55,12 @@ export const trustGroups: readonly Group[] = [
   },
   beside('runtime-tokens', 'apps/runtime/src/api', 'token-endpoint', 'rest/nodes-routes'),
   beside('clocks', `${kit}/clock`, 'clock', 'believed-time'),
+  beside('store-passwords', `${kit}/store`, 'store-password'),
+  {
+    name: 'rpc-requests',
+    sources: [`${kit}/http/{rpc-listener,rpc-call,rpc-upgrade}.ts`],
+    tests: [`${kit}/http/rpc-listener.test.ts`],
+  },
+  beside('hot-path', `${kit}/http-app`, 'hot-path'),
+  beside('restored-databases', `${kit}/backup`, 'verify'),
 ]
