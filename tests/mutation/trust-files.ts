@@ -58,7 +58,7 @@ export const trustGroups: readonly Group[] = [
   beside('store-passwords', `${kit}/store`, 'store-password'),
   {
     name: 'rpc-requests',
-    sources: [`${kit}/http/{rpc-listener,rpc-call,rpc-upgrade}.ts`],
+    sources: [`${kit}/http/{rpc-listener,rpc-call}.ts`],
     tests: [`${kit}/http/rpc-listener.test.ts`],
   },
   beside('hot-path', `${kit}/http-app`, 'hot-path'),
