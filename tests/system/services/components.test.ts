@@ -1,4 +1,4 @@
-/** WebAssembly components of wasi:http/proxy as functions: one written by hand, and one of AssemblyScript. */
+/** WebAssembly components of wasi:http/proxy as functions: one written by hand, one of AssemblyScript, and one of Rust. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -162,5 +162,16 @@ describe('a component of AssemblyScript', () => {
       server.close()
       other.close()
     }
+  })
+})
+
+describe('a component of Rust', () => {
+  it('reads a long body, with the environment, output and random values of its standard library', async () => {
+    const { id, basePath } = await deploy('words', { WORDS: '2' })
+    const body = `${'Weft and warp, and weft. '.repeat(20_000)}Selvedge`
+    const { status, text } = await services.call(`${basePath}/`, { method: 'POST', body })
+    expect({ status, text }).toEqual({ status: 200, text: 'and 40000\nweft 40000\n' })
+    const log = services.runtime().getContainerLogs({ edgeAccessToken: services.token, id, tail: 100 })
+    expect((await log).lines.map(({ text }) => text)).toContain('100001 words')
   })
 })
