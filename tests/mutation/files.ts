@@ -209,6 +209,7 @@ export const groups: readonly Group[] = [
     'node-modules',
     'node-variants',
     'own-modules',
+    'own-files',
   ),
   beside('cli-files', cli, 'context/config-file', 'context/config-folder'),
   {

@@ -324,6 +324,9 @@ export const programs: Bounds = {
   'apps/cli/src/archive/bundler/node-variants.ts': {
     'createNodeVariants.added': passing('`added.size >= maxAdded`'),
   },
+  'apps/cli/src/archive/bundler/own-files.ts': {
+    'collectOwnFiles.contents': passing('`contents.size >= limits.files`'),
+  },
   'apps/cli/src/archive/bundler/policy.ts': {
     'createPolicy.packages': passing('`packages.size >= maxPackages`'),
   },

@@ -671,6 +671,10 @@ export const sandbox: Bounds = {
   'apps/runtime/src/services/engines/function/platform/files/tree.ts': {
     'createTree.root.children': own('one folder'),
     'createTree.make.place.folder.children': lasting('`nodes >= limits.nodes`', '`folder.children.delete`'),
+    'placeFixed.folder.children': lasting(
+      '`nodes + names.length > limits.nodes`',
+      '`folder.children.delete`',
+    ),
     'createTree.move.folder.children': lasting('`nodes >= limits.nodes`', '`folder.children.delete`'),
   },
   'apps/runtime/src/services/engines/function/platform/names.ts': {

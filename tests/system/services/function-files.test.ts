@@ -36,27 +36,39 @@ describe('a hostile function with files can’t', needs('bwrap'), () => {
 })
 
 describe('a bundled function', () => {
-  it('imports them by name, with fs/promises, os and dns, also in a package that is CommonJS', async () => {
+  it('imports them by name, with fs/promises, os and dns, also in CommonJS, and reads its own files', async () => {
     const folder = `${services.stack.state}/uses-files`
     writeFile(folder, 'package.json', '{"name":"uses-files","type":"module"}')
     writeFile(
       folder,
       'index.js',
-      `import fs, { existsSync, createReadStream } from 'fs'
+      `import fs, { existsSync, createReadStream, readFileSync, renameSync, unlinkSync, writeFileSync } from 'fs'
       import * as promises from 'node:fs/promises'
       import { tmpdir } from 'os'
       import { lookup } from 'node:dns'
-      import { read } from './read.cjs'
+      import { own, read } from './lib/read.cjs'
       export default { async fetch() {
         await promises.writeFile(tmpdir() + '/a', 'hello ')
         fs.appendFileSync('/tmp/a', 'files')
         fs.writeSync(1, 'to the log\\n')
         const [text] = await createReadStream('/tmp/a', 'utf8').toArray()
         const { code } = await new Promise((resolve) => lookup('localhost', resolve))
-        return Response.json([text, read('/tmp/a'), existsSync('/etc'), code, process.getuid(), import.meta.url])
+        const error = (call) => { try { call(); return 'done' } catch (cause) { return cause.code } }
+        const data = new URL('./data/greeting.txt', import.meta.url)
+        const changes = [() => writeFileSync(data, ''), () => unlinkSync(data), () => renameSync(data, '/tmp/b'),
+          () => writeFileSync('/data/other', ''), () => read('/data/../../etc/hostname')].map(error)
+        return Response.json([text, read('/tmp/a'), existsSync('/etc'), code, process.getuid(), import.meta.url,
+          readFileSync(data, 'utf8'), own, changes])
       } }`,
     )
-    writeFile(folder, 'read.cjs', `exports.read = (path) => require('fs').readFileSync(path, 'utf8')`)
+    writeFile(
+      `${folder}/lib`,
+      'read.cjs',
+      `exports.read = (path) => require('fs').readFileSync(path, 'utf8')
+      exports.own = JSON.parse(exports.read(__dirname + '/own.json'))`,
+    )
+    writeFile(`${folder}/lib`, 'own.json', '{"beside":true}')
+    writeFile(`${folder}/data`, 'greeting.txt', 'greetings')
     const { archive } = await packFolder(folder, { name: 'uses-files' })
     const { id: image } = await services.deployImage(archive)
     const { basePath, id } = await services
@@ -70,6 +82,9 @@ describe('a bundled function', () => {
       'ENOTFOUND',
       65_534,
       'file:///index.js',
+      'greetings',
+      { beside: true },
+      ['EROFS', 'EROFS', 'EROFS', 'EROFS', 'ENOENT'],
     ])
     const query = { edgeAccessToken: services.token, id, tail: 10 }
     await expect

@@ -103,7 +103,7 @@ export function openFolder(folder: string): FolderFiles {
 const elsewhere = 'It is not in the folder of the Compose file. Move it there, and name it from there.'
 
 /** No link is followed. A file that becomes one meanwhile is refused when it is read. */
-function listFolder(top: string): FolderList {
+export function listFolder(top: string): FolderList {
   const { folderEntries, folderDepth } = composeLimits
   const files: string[] = []
   let entries = 0
@@ -137,7 +137,7 @@ const notRegular =
   'It is a link, a device or something else that is not a regular file. Use a copy of the file.'
 
 /** Opened first and checked then: what was opened is what the path leads to without links. */
-function readRegular(path: string, maxBytes: number): Pick<FolderFile, 'bytes' | 'isProgram'> {
+export function readRegular(path: string, maxBytes: number): Pick<FolderFile, 'bytes' | 'isProgram'> {
   let file: number
   try {
     // Without waiting: a named pipe has perhaps no writer.

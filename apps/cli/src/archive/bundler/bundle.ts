@@ -14,6 +14,7 @@ import type { BuildLimits } from './limits.ts'
 import { isNativePackage } from './native-package.ts'
 import { collectNodeModules, type NodeModules, nodeModuleInScript, requireOfNode } from './node-modules.ts'
 import { createNodeVariants, type NodeVariants, readChosenPackages } from './node-variants.ts'
+import { collectOwnFiles, type OwnFiles, placeDefinitions } from './own-files.ts'
 import { createPolicy, native } from './policy.ts'
 import { codeFrame, type Problem, placeOf } from './problem.ts'
 
@@ -79,6 +80,10 @@ async function buildOnce(
 ): Promise<Bundled> {
   const modules = collectModules(own, limits, variants)
   const nodeModules = collectNodeModules()
+  const ownFiles = collectOwnFiles(
+    own,
+    (text, importer) => new BuildFailure({ text, file: relative(own, importer) }),
+  )
   const warnings: Problem[] = []
   let build: RolldownBuild | undefined
   try {
@@ -88,17 +93,14 @@ async function buildOnce(
       // Of two ways that a package has, that of browsers needs no files, processes and sockets.
       platform: 'browser',
       resolve: { conditionNames: ['worker', 'browser', 'module', 'default'] },
-      // In the sandbox, the module has a URL that is no file: what packages derive from it needs one.
-      transform: {
-        define: { 'process.env.NODE_ENV': '"production"', 'import.meta.url': '"file:///index.js"' },
-      },
-      plugins: [nodeModules.plugin, modules.plugin],
+      transform: { define: { 'process.env.NODE_ENV': '"production"', ...placeDefinitions } },
+      plugins: [nodeModules.plugin, modules.plugin, ownFiles.plugin],
       onLog(_, { code, message, loc }) {
         if (code === 'UNRESOLVED_IMPORT' || code === 'EVAL') return
         if (warnings.length < 20) warnings.push({ text: plain(message), ...relativePlace(own, loc) })
       },
     })
-    const chunk = await generate(build, own, entry, nodeModules)
+    const chunk = await generate(build, own, entry, nodeModules, ownFiles)
     const refused = modules.refused()
     if (refused) throw refused
     return { code: withMap(chunk, limits.mapChars), files: [...modules.files], warnings }
@@ -197,6 +199,7 @@ async function generate(
   own: string,
   entry: string,
   nodeModules: NodeModules,
+  ownFiles: OwnFiles,
 ): Promise<OutputChunk> {
   const output = async (format: 'esm' | 'iife') => {
     const { output } = await build.generate({
@@ -206,7 +209,8 @@ async function generate(
       codeSplitting: false,
       globals: nodeModuleInScript,
       // Known when the modules have been read.
-      intro: () => (nodeModules.isRequired() ? requireOfNode : ''),
+      intro: () =>
+        [nodeModules.isRequired() ? requireOfNode : '', ownFiles.prelude()].filter(Boolean).join('\n'),
       sourcemap: 'hidden',
       // The map contains names and positions, not the source code.
       sourcemapExcludeSources: true,

@@ -29,6 +29,9 @@ it.each([
   ['a query at the prefix', '/c/app?x'],
   ['another service of the client', '/c/other/login'],
   ['the prefix of the request', 'http://localhost:8083/c/app/login'],
+  ['the path of the client', '/c'],
+  ['a scheme that ends alike', 'xhttp://localhost:8083/x'],
+  ['a host with two ports', 'http://x:localhost:8083/x'],
   ['another host', 'http://other.example/login'],
   ['another host with a name that begins alike', 'http://localhost.example:8083/x'],
   ['another port', 'http://localhost:8084/login'],
@@ -53,6 +56,10 @@ it('compares ports that a URL leaves out', () => {
   expect(shown('https://device.example:443/x', { host: 'device.example:443' })).toBe('/c/app/x')
   expect(shown('http://device.example/x', { host: 'device.example:8083', port: 80 })).toBe('/c/app/x')
   expect(shown('http://[::1]:8083/x', { host: '[::1]:8083' })).toBe('/c/app/x')
+  const secure = { host: 'device.example:443', port: undefined }
+  expect(shown('HTTPS://device.example/x', secure)).toBe('/c/app/x')
+  expect(shown('http://device.example/x', secure)).toBe('http://device.example/x')
+  expect(shown('http://a:b:c/x', { host: 'a:b:c' })).toBe('http://a:b:c/x')
   for (const host of ['', ':8083']) expect(shown('http://:8083/x', { host })).toBe('http://:8083/x')
 })
 

@@ -317,3 +317,57 @@ describe('the limits', () => {
     expect(opened).toEqual(['nothing', 'nothing', 'nothing', 'nothing', 'EMFILE', 'EMFILE'])
   })
 })
+
+describe('files of the bundle', () => {
+  const add = (files: Record<string, string>) =>
+    (fs as unknown as Record<symbol, (given: object) => void>)[Symbol.for('selvedge.files')]!(files)
+  const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+  it('are read at their paths, as files and in folders', () => {
+    add({ '/data/a.txt': base64('hällo'), '/data/b/c': '' })
+    expect(fs.readFileSync('data/a.txt', 'utf8')).toBe('hällo')
+    expect(fs.readdirSync('/data')).toEqual(['a.txt', 'b'])
+    expect(fs.readdirSync('/').sort()).toEqual(['data', 'tmp'])
+    expect(fs.statSync('/data/a.txt')).toMatchObject({ size: 6, mode: 0o100444 })
+    fs.copyFileSync('/data/a.txt', '/tmp/a')
+    fs.appendFileSync('/tmp/a', '!')
+    expect(fs.readFileSync('/tmp/a', 'utf8')).toBe('hällo!')
+  })
+
+  it('cannot be changed, also not by a descriptor', () => {
+    add({ '/data/a.txt': base64('a') })
+    const file = fs.openSync('/data/a.txt', 'r')
+    const calls = [
+      () => fs.writeFileSync('/data/a.txt', 'b'),
+      () => fs.appendFileSync('/data/a.txt', 'b'),
+      () => fs.openSync('/data/a.txt', 'r+'),
+      () => fs.truncateSync('/data/a.txt'),
+      () => fs.writeFileSync('/data/new', 'b'),
+      () => fs.mkdirSync('/data/new'),
+      () => fs.unlinkSync('/data/a.txt'),
+      () => fs.rmSync('/data', { recursive: true }),
+      () => fs.renameSync('/data/a.txt', '/tmp/a'),
+      () => fs.chmodSync('/data/a.txt', 0o666),
+      () => fs.utimesSync('/data/a.txt', 1, 1),
+      () => fs.accessSync('/data/a.txt', fs.constants.W_OK),
+      () => fs.fchmodSync(file, 0o666),
+      () => fs.fchownSync(file, 0, 0),
+      () => fs.futimesSync(file, 1, 1),
+    ]
+    expect(calls.map(codeOf)).toEqual(calls.map(() => 'EROFS'))
+    expect(codeOf(() => fs.writeSync(file, 'b'))).toBe('EBADF')
+    expect(codeOf(() => fs.ftruncateSync(file))).toBe('EINVAL')
+    expect(fs.readFileSync('/data/a.txt', 'utf8')).toBe('a')
+  })
+
+  it('are given once, not in /tmp or below a file, and within the limits', () => {
+    add({ '/data/a': base64('a') })
+    const codes = ['/data/a', '/data/a/b', '/tmp/a', '/', '/a/b/c/d/e/f/g'].map((path) =>
+      codeOf(() => add({ [path]: '' })),
+    )
+    expect(codes).toEqual(['EEXIST', 'ENOTDIR', 'EROFS', 'EROFS', 'ENAMETOOLONG'])
+    expect(codeOf(() => add({ '/large': Buffer.alloc(200_001).toString('base64') }))).toBe('ENOSPC')
+    const many = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`/${at}`, '']))
+    expect(codeOf(() => add(many))).toBe('ENOSPC')
+  })
+})

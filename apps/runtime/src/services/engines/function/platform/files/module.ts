@@ -2,7 +2,7 @@
  * `node:fs` and `node:fs/promises` of a function: its own files, in its memory. What is not here stays the platform's, which needs rights that no
  * function has.
  */
-import { afterEvents, bufferOf, nodeModule, nodeProcess } from '../sockets/node.ts'
+import { afterEvents, bufferOf, bytesOf, nodeModule, nodeProcess } from '../sockets/node.ts'
 import { createDescriptors } from './descriptors.ts'
 import { argumentError } from './errors.ts'
 import { createHandles } from './handle.ts'
@@ -43,6 +43,12 @@ export function createFileModules(limits?: FileLimits): FileModules {
   Object.assign(fs, { realpathSync: Object.assign(fs.realpathSync as Call, { native: fs.realpathSync }) })
   Object.assign(promises, createHandles(operations))
   fs.promises = promises
+  // Of the bundle, before its modules run: paths with base64.
+  const addFiles = (files: Readonly<Record<string, string>>): void => {
+    for (const [path, base64] of Object.entries(files))
+      tree.addFixed(path, new Uint8Array(bytesOf(base64, 'base64')))
+  }
+  Object.defineProperty(fs, Symbol.for('selvedge.files'), { value: addFiles })
   return { fs, promises }
 }
 

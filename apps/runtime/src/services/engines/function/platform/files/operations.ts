@@ -3,7 +3,7 @@
 import { bufferOf, bytesOf } from '../sockets/node.ts'
 import { modeOf, optionsOf, partOf, pathOf, positionOf } from './arguments.ts'
 import type { Descriptors } from './descriptors.ts'
-import { argumentError } from './errors.ts'
+import { argumentError, fileError } from './errors.ts'
 import { folderOperations } from './folders.ts'
 import { statsOf } from './stats.ts'
 import type { FileTree, Node } from './tree.ts'
@@ -84,6 +84,11 @@ function attributes(tree: FileTree, descriptors: Descriptors) {
     tree.checkWritable(pathOf(path, syscall), syscall)
     return node
   }
+  const opened = (number: unknown, syscall: string): Node => {
+    const node = descriptors.node(number, syscall)
+    if (tree.isFixed(node)) throw fileError('EROFS', syscall)
+    return node
+  }
   const stat = (path: unknown, options: unknown) => {
     const { bigint, throwIfNoEntry = true } = optionsOf(options)
     try {
@@ -127,15 +132,15 @@ function attributes(tree: FileTree, descriptors: Descriptors) {
       findOwn(path, 'chmod').mode = modeOf(mode, 0)
     },
     fchmod(number: unknown, mode: unknown) {
-      descriptors.node(number, 'fchmod').mode = modeOf(mode, 0)
+      opened(number, 'fchmod').mode = modeOf(mode, 0)
     },
     chown: found,
     lchown: found,
-    fchown: (number: unknown) => void descriptors.node(number, 'fchown'),
+    fchown: (number: unknown) => void opened(number, 'fchown'),
     utimes: (path: unknown, accessed: unknown, modified: unknown) =>
       setTimes(findOwn(path, 'utime'), accessed, modified),
     futimes: (number: unknown, accessed: unknown, modified: unknown) =>
-      setTimes(descriptors.node(number, 'futime'), accessed, modified),
+      setTimes(opened(number, 'futime'), accessed, modified),
   }
 }
 

@@ -78,6 +78,9 @@ export interface FileTree {
   make(place: Place, kind: 'file', mode: number, path: string, syscall: string): FileNode
   make(place: Place, kind: 'folder', mode: number, path: string, syscall: string): FolderNode
   remove(place: Place): void
+  /** A file of the bundle, which stays as it is. @throws FileError */
+  addFixed(path: string, bytes: Uint8Array<ArrayBuffer>): void
+  isFixed(node: Node): boolean
   /** Gives what is at one place the name of another one, which is free. */
   move(from: Place, to: Place): void
   /** Gives the file at least this size, or less. @throws FileError ENOSPC */
@@ -109,6 +112,30 @@ function namesOf(path: string, syscall: string, limits: FileLimits): Names {
 const byteLength = (text: string): number => new TextEncoder().encode(text).length
 
 const noBytes = () => new Uint8Array(0)
+const emptyFile = () => ({ bytes: noBytes(), size: 0, names: 1, opens: 0 })
+
+interface Makers {
+  folder(): FolderNode
+  file(): FileNode
+}
+
+/** Makes a file, with the folders above it. @returns the folders and the file, which is the last one @throws FileError */
+function placeFixed(root: FolderNode, names: Names, path: string, make: Makers): readonly Node[] {
+  const nodes: Node[] = []
+  let folder = root
+  for (const name of names.slice(0, -1)) {
+    const found = folder.children.get(name) ?? make.folder()
+    if (found.kind === 'file') throw fileError('ENOTDIR', 'open', { path })
+    folder.children.set(name, found)
+    nodes.push(found)
+    folder = found
+  }
+  const name = names.at(-1)!
+  if (folder.children.has(name)) throw fileError('EEXIST', 'open', { path })
+  const file = make.file()
+  folder.children.set(name, file)
+  return [...nodes, file]
+}
 
 /** @param clock milliseconds since 1970 */
 export function createTree(limits: FileLimits = fileLimits, clock: () => number = Date.now): FileTree {
@@ -125,18 +152,10 @@ export function createTree(limits: FileLimits = fileLimits, clock: () => number 
   }
   const newFile = (mode: number): FileNode => {
     nodes += 1
-    return {
-      kind: 'file',
-      number: ++numbers,
-      mode,
-      bytes: noBytes(),
-      size: 0,
-      names: 1,
-      opens: 0,
-      times: now(),
-    }
+    return { kind: 'file', number: ++numbers, mode, ...emptyFile(), times: now() }
   }
   const root = newFolder(0o555)
+  const fixed = new WeakSet<Node>([root])
   root.children.set(writable, newFolder(0o777))
 
   function walk(names: Names, path: string, syscall: string): Node {
@@ -167,7 +186,7 @@ export function createTree(limits: FileLimits = fileLimits, clock: () => number 
       const name = names.at(-1)
       const folder = walk(names.slice(0, -1), path, syscall)
       if (folder.kind === 'file') throw fileError('ENOTDIR', syscall, { path })
-      if (name === undefined || folder === root) throw fileError('EROFS', syscall, { path, hint: onlyTmp })
+      if (name === undefined || fixed.has(folder)) throw fileError('EROFS', syscall, { path, hint: onlyTmp })
       return { folder, name, node: folder.children.get(name) }
     },
     checkWritable(path, syscall) {
@@ -189,6 +208,17 @@ export function createTree(limits: FileLimits = fileLimits, clock: () => number 
       node.names = 0
       release(node)
     },
+    addFixed(path, bytes) {
+      const names = namesOf(path, 'open', limits)
+      if (names.length === 0 || names[0] === writable) throw fileError('EROFS', 'open', { path })
+      if (nodes + names.length > limits.nodes || used + bytes.length > limits.bytes)
+        throw fileError('ENOSPC', 'open', { path })
+      const file = () => ({ ...newFile(0o444), bytes, size: bytes.length })
+      const made = placeFixed(root, names, path, { folder: () => newFolder(0o555), file })
+      for (const each of made) fixed.add(each)
+      used += bytes.length
+    },
+    isFixed: (node) => fixed.has(node),
     move(from, { folder, name }) {
       from.folder.children.delete(from.name)
       folder.children.set(name, from.node!)
