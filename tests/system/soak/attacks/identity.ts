@@ -16,6 +16,8 @@ const post = (
     headers: { ...form, ...headers },
     body: new URLSearchParams(fields).toString(),
   })
+const { introspect, authorize, endSession, deviceAuthorization } = identityPaths
+const formPaths = [introspect, authorize, endSession, deviceAuthorization]
 const nonsense = [
   'a=b&a=b',
   'grant_type=refresh_token&refresh_token=x&client_id=y',
@@ -63,6 +65,11 @@ export const identityAttacks: readonly Attack[] = [
     5,
     () =>
       post('revocation of nothing', identityPaths.revoke, { token: forgedToken(), client_id: cliClientId }),
+  ],
+  [
+    5,
+    () =>
+      send({ name: 'form without a body', url: plan.identity + pick(formPaths), headers: form, body: '' }),
   ],
   [5, () => post('proof of nothing', identityPaths.edgeToken, {}, { DPoP: forgedToken() })],
   [1, () => post('foreign host', identityPaths.token, {}, { Host: 'attacker.example' })],

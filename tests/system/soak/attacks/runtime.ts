@@ -73,6 +73,25 @@ const uploads: readonly Attack[] = [
           'x'.repeat(1000),
       ),
   ],
+  [
+    0.2,
+    () =>
+      hold(
+        'upload byte by byte',
+        port,
+        headOf(plan.runtime + mcmPaths.images, 'POST', { ...tar, 'Content-Length': '10000000' }),
+        'x',
+      ),
+  ],
+  [
+    1,
+    () =>
+      hold(
+        'length of 31 GB without a body',
+        port,
+        headOf(plan.runtime + mcmPaths.images, 'POST', { ...tar, 'Content-Length': '31000000000' }),
+      ),
+  ],
 ]
 
 const loud = () => `${plan.runtime}${mcmPaths.containers}/${pick(plan.loud)}/logs`
