@@ -1,7 +1,13 @@
 /** Connections that are closed before their answer begins: reused ones in the instant of the next request, and tunnels that wait too long. */
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import {
+  type ClientRequest,
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createTlsServer, request as httpsRequest } from 'node:https'
 import type { AddressInfo, LookupFunction, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -12,6 +18,7 @@ import { startConnectProxy } from '../../../../../tests/harness/connect-proxy.ts
 import { needs } from '../../../../../tests/harness/installed.ts'
 import { send } from '../../send.ts'
 import { createNodeFetch } from '../node-fetch.ts'
+import { noteClosings } from './closed-early.ts'
 import { createNetwork, type Network } from './network.ts'
 import type { Use } from './openers.ts'
 
@@ -211,5 +218,38 @@ describe('connections that close early', needs('openssl'), () => {
       expect(await answered).toBe('socket hang up')
       expect(network.status().problem).toBeUndefined()
     })
+  })
+})
+
+describe('an error of a request', () => {
+  /** Gives it an error. @returns what was called, and whether the error is marked */
+  function fail(code: string, { reused = true, read = 0, hasSocket = true } = {}) {
+    const socket = { bytesRead: 7 }
+    const request = Object.assign(new EventEmitter(), { reusedSocket: reused, socket: undefined as unknown })
+    const called: string[] = []
+    noteClosings(request as unknown as ClientRequest, {
+      onClosed: () => called.push('closed'),
+      onReusedClosed: () => called.push('reused'),
+    })
+    request.on('error', () => called.push('error'))
+    if (hasSocket) {
+      request.socket = socket
+      request.emit('socket', socket)
+    }
+    socket.bytesRead += read
+    const cause = Object.assign(new Error(code), { code, wasReused: undefined })
+    request.emit('error', cause)
+    return [...called, ...(cause.wasReused ? ['marked'] : [])]
+  }
+
+  it.each(['ECONNRESET', 'EPIPE'])('%s is of a closed connection, before who asked has it', (code) => {
+    expect(fail(code)).toEqual(['closed', 'reused', 'error', 'marked'])
+    expect(fail(code, { reused: false })).toEqual(['closed', 'error'])
+  })
+
+  it('is not if it has another code, a part of the answer came, or there was no connection', () => {
+    expect(fail('ECONNREFUSED')).toEqual(['error'])
+    expect(fail('EPIPE', { read: 1 })).toEqual(['error'])
+    expect(fail('EPIPE', { hasSocket: false })).toEqual(['error'])
   })
 })

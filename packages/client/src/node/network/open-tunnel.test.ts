@@ -58,6 +58,21 @@ describe('a tunnel', () => {
   })
 })
 
+it('leaves no listener and no timer of the question to the one who gets the tunnel', async () => {
+  const socket = await open(say(opened))
+  expect(socket.isPaused()).toBe(true)
+  // The one for errors is of every connection that is opened here.
+  expect(['data', 'error', 'close'].map((name) => socket.listenerCount(name))).toEqual([0, 1, 0])
+  socket.destroy()
+})
+
+it('gives bytes behind the answer to a protocol in which the other side begins', async () => {
+  const socket = await open(say(`${opened}hello`), { isTcp: true })
+  socket.resume()
+  expect(String((await once(socket, 'data'))[0])).toBe('hello')
+  socket.destroy()
+})
+
 describe('a proxy is refused, with its address and the next step, if it', () => {
   it.each([
     [
@@ -111,6 +126,23 @@ describe('a proxy is refused, with its address and the next step, if it', () => 
     await expect(opening).rejects.toThrow('the proxy http://127.0.0.1:')
   })
 
+  it.each([
+    [300, 'proxy_sign_in_page', undefined],
+    [308, 'proxy_sign_in_page', undefined],
+    [400, 'proxy_refused', undefined],
+    [403, 'proxy_refused', undefined],
+    [501, 'proxy_refused', undefined],
+    // Of the host, and not of the proxy: what is tried again.
+    [502, 'proxy_refused', 'ECONNREFUSED'],
+    [503, 'proxy_refused', 'ECONNREFUSED'],
+    [504, 'proxy_refused', 'ECONNREFUSED'],
+  ])('answers HTTP %i without a page', async (status, reason, code) => {
+    const failure = await open(say(`HTTP/1.1 ${status} X\r\n\r\n`)).catch((cause: unknown) => cause)
+    expect(failure).toMatchObject({ reason, message: expect.stringContaining(`(HTTP ${status})`) })
+    expect((failure as { code?: string }).code).toBe(code ?? reason)
+    expect((failure as Error).message).not.toContain('only port 443')
+  })
+
   it('refuses the password, which is not shown', async () => {
     const opening = open(say('HTTP/1.1 407 X\r\nProxy-Authenticate: Basic\r\n\r\n'), {
       credentials: 'me:secret',
@@ -135,6 +167,8 @@ describe('a proxy is refused, with its address and the next step, if it', () => 
   it('refuses another port than 443', async () => {
     const opening = open(say('HTTP/1.1 403 X\r\n\r\n'), { port: 8443 })
     await expect(opening).rejects.toThrow('Many proxies allow only port 443.')
+    const failing = open(say('HTTP/1.1 500 X\r\n\r\n'), { port: 8443 })
+    await expect(failing).rejects.not.toThrow('only port 443')
   })
 
   it('sends a head without end, of which a limited part is read', async () => {
@@ -150,6 +184,7 @@ describe('a proxy is refused, with its address and the next step, if it', () => 
     const opening = open(() => undefined, { timeoutMs: 50 })
     await expect(opening).rejects.toMatchObject({ reason: 'proxy_timeout', code: 'ETIMEDOUT' })
     await expect(opening).rejects.toThrow('did not connect to service.example:443: no answer within 0.05 s')
+    await expect(opening).rejects.toThrow('or add the host to network.noProxy')
   })
 
   it('sends one byte after the other, for ever', async () => {
