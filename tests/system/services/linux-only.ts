@@ -12,6 +12,8 @@ const ofPackages = 'for installed packages, which are for Linux; without the pro
 
 /** By path: why it does no harm there. */
 export const linuxOnly: Readonly<Record<string, string>> = {
+  'apps/cli/src/commands/device/adopt.ts': names,
+  'apps/cli/src/commands/device/prepare-image.ts': names,
   'apps/cli/src/commands/service/install.ts': ofPackages,
   'apps/cli/src/commands/service/logs.ts': ofPackages,
   'apps/cli/src/commands/service/podman.ts': ofPackages,
