@@ -4,16 +4,17 @@ import type { Fetch } from '@selvedge/client'
 import type { Recording } from './recorder/operations.ts'
 import type { Step, View } from './subject.ts'
 
-type Noted = Omit<Step, 'asked' | 'answered'> & {
-  /** Ports of the client's ends of the connections: of the answer before, and of its own. */
-  readonly before: number | undefined
+interface Answered {
+  /** Port of the client's end of the connection. */
   readonly port: number
 }
+
+type Noted = Omit<Step, 'asked' | 'answered'> & { readonly answer: Answered }
 
 export class Witness {
   readonly #port: number
   readonly #notes: Noted[] = []
-  #last: number | undefined
+  #last: Answered | undefined
 
   /** @param url of the program that is recorded */
   constructor(url: string) {
@@ -23,7 +24,7 @@ export class Witness {
   /** Each request on a connection of its own. Answers of other programs are not noted. */
   readonly fetch: Fetch = async (url, { method, headers, body }) => {
     const { status, header, text, port } = await ask(url, method, headers, body)
-    if (Number(new URL(url).port) === this.#port) this.#last = port
+    if (Number(new URL(url).port) === this.#port) this.#last = { port }
     return { status, headers: { get: header }, text: async () => text }
   }
 
@@ -38,29 +39,29 @@ export class Witness {
     isIn: (view: View) => boolean,
     answer?: () => Promise<unknown>,
   ): Promise<void> {
-    const previous = this.#notes.at(-1)
     if (answer) await answer()
     if (this.#last === undefined) throw new Error(`${what}: the program did not answer`)
-    // One answer may acknowledge several things.
-    const before = previous?.port === this.#last ? previous.before : previous?.port
-    this.#notes.push({ what, about, isIn, before, port: this.#last })
+    this.#notes.push({ what, about, isIn, answer: this.#last })
   }
 
   /** @throws Error where an answer is not in the recording */
   steps({ operations }: Recording): Step[] {
-    const moments = new Map<string, number>()
-    for (const each of operations)
-      if (each.kind === 'answer' && !moments.has(each.to)) moments.set(each.to, each.at)
-    const momentOf = (port: number) => {
-      const found = moments.get(`TCP:[127.0.0.1:${this.#port}->127.0.0.1:${port}]`)
-      if (found === undefined) throw new Error(`the recording has no answer to port ${port}`)
-      return found
-    }
-    return this.#notes.map(({ before, port, ...step }) => ({
-      ...step,
-      asked: before === undefined ? 0 : momentOf(before),
-      answered: momentOf(port),
-    }))
+    const answers = operations.filter(({ kind }) => kind === 'answer')
+    let last: Answered | undefined
+    let [asked, answered] = [0, 0]
+    return this.#notes.map(({ answer, ...step }) => {
+      // One answer may acknowledge several things.
+      if (answer !== last) {
+        const to = `TCP:[127.0.0.1:${this.#port}->127.0.0.1:${answer.port}]`
+        // An earlier connection may have had the same port.
+        const found = answers.find((each) => each.at > answered && 'to' in each && each.to === to)
+        if (!found) throw new Error(`the recording has no answer to port ${answer.port}`)
+        asked = answered
+        answered = found.at
+      }
+      last = answer
+      return { ...step, asked, answered }
+    })
   }
 }
 
