@@ -47,6 +47,12 @@ it('keeps the newest rows of each account', async () => {
   expect(await subjects('a2')).toEqual(['other'])
 })
 
+it('lists what happened within one millisecond in its order', async () => {
+  const happened = Array.from({ length: 40 }, (_, at) => `${at}`)
+  for (const each of happened) await record(each)
+  expect(await subjects()).toEqual(happened.toReversed())
+})
+
 it('refusals, which anyone can bring about, displace no record of what was done', async () => {
   await record('done')
   for (let at = 0; at < 50; at++) {

@@ -61,6 +61,7 @@ export interface AuditBounds {
 export function createAudit(store: SqlStore, clock: Clock, { keepMs, perAccount }: AuditBounds): Audit {
   /** Accounts and outcomes with new rows since the last sweep. */
   let touched = new Map<string, readonly [accountId: string, outcome: string]>()
+  const nextId = createIds()
 
   async function removeOld(until: number): Promise<void> {
     const first = timePrefix(Math.max(0, until - keepMs))
@@ -86,8 +87,7 @@ export function createAudit(store: SqlStore, clock: Clock, { keepMs, perAccount 
   function write(entry: AuditEntry, only: Statement): Statement {
     const { accountId, actor, action, subject = '', address, outcome, detail = '' } = entry
     const now = clock.now()
-    // The time comes first, so that the order of the identifiers is that of the events.
-    const id = timePrefix(now) + randomBytes(8).toString('hex')
+    const id = nextId(now)
     touched.set(`${outcome} ${accountId}`, [accountId, outcome])
     const row = sql`INSERT INTO audit SELECT CAST(${id} AS TEXT), CAST(${now} AS BIGINT), CAST(${accountId} AS TEXT),
       CAST(${actor} AS TEXT), CAST(${action} AS TEXT), CAST(${subject} AS TEXT), CAST(${address} AS TEXT),
@@ -128,6 +128,17 @@ function selected(accountId: string, limit: number, before: string, filter: Audi
     sql`ORDER BY audit_id DESC LIMIT ${limit}`,
   ]
   return { sql: parts.map((each) => each.sql).join(' '), values: parts.flatMap((each) => each.values) }
+}
+
+/** Identifiers in the order of the events: the time comes first, then a number for those of one millisecond, then random digits. */
+function createIds(): (now: number) => string {
+  let lastAt = 0
+  let number = 0
+  return (now) => {
+    number = now === lastAt ? number + 1 : 0
+    lastAt = now
+    return timePrefix(now) + number.toString(36).padStart(4, '0') + randomBytes(6).toString('hex')
+  }
 }
 
 const timePrefix = (time: number): string => time.toString(36).padStart(9, '0')
