@@ -62,5 +62,10 @@ export const trustGroups: readonly Group[] = [
     tests: [`${kit}/http/rpc-listener.test.ts`],
   },
   beside('hot-path', `${kit}/http-app`, 'hot-path'),
+  {
+    name: 'http-shell',
+    sources: [`${kit}/http-app/{http-app,form-routes}.ts`],
+    tests: [`${kit}/http-app/{http-app,listen-app}.test.ts`],
+  },
   beside('restored-databases', `${kit}/backup`, 'verify'),
 ]

@@ -6,7 +6,7 @@ export const serviceKit: Bounds = {
     'loadConfig.config': own('one for each option'),
   },
   'packages/service-kit/src/http-app/http-app.ts': {
-    'createServers.all': own('one for each address of the loopback'),
+    'createServers.others': own('one for each address of the loopback'),
     'createServers.closing': own('the same'),
   },
   'packages/service-kit/src/http-app/route-limits.ts': {

@@ -1,24 +1,17 @@
 /** What an app does with each request, before and after its handler. */
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { afterEach, expect, it, vi } from 'vitest'
+import { alwaysReady } from '../lifecycle/readiness.ts'
 import { createLog } from '../log/index.ts'
+import { createMemoryLog } from '../testing/index.ts'
 import { addFormRoutes } from './form-routes.ts'
 import { createHttpApp, type HttpAppOptions, listenApp } from './http-app.ts'
 
-const shedder = vi.hoisted(() => ({ isBusy: false, refused: 0 }))
-vi.mock(import('../http/load-shedder.ts'), async (load) => ({
-  ...(await load()),
-  createLoadShedder: () => ({
-    isBusy: () => shedder.isBusy,
-    wasRefused: () => void shedder.refused++,
-  }),
-}))
-
 const closing: (() => unknown)[] = []
 afterEach(async () => {
-  Object.assign(shedder, { isBusy: false, refused: 0 })
   finish = undefined
   for (const close of closing.splice(0)) await close()
 })
@@ -124,14 +117,14 @@ it('a request for another host is refused, and its connection ends', async () =>
 })
 
 it('in an overload only vital paths are served', async () => {
-  const { send } = await start()
-  shedder.isBusy = true
+  let refused = 0
+  const { send } = await start({ shedder: { isBusy: () => true, wasRefused: () => void refused++ } })
   expect((await send('/vital?x')).status).toBe(200)
   expect(await send('/json')).toMatchObject({
     status: 503,
     json: { error: 'temporarily_unavailable', error_description: expect.stringContaining('more requests') },
   })
-  expect(shedder.refused).toBe(1)
+  expect(refused).toBe(1)
 })
 
 it('a path may be served below the router', async () => {
@@ -142,21 +135,41 @@ it('a path may be served below the router', async () => {
     } as never,
   })
   expect((await send('/hot', form, 'a=b')).json).toEqual({ hot: 'a=b' })
+  expect((await send('/hot', form, 'x'.repeat(1001))).status).toBe(413)
   expect((await send('/json', json, '1')).json).toEqual({ body: '1' })
 })
 
-it('when an app closes, its streams end, and a request under way is answered', async () => {
-  const { app, send } = await start()
+it('each connection closes after its answer while the daemon is about to stop', async () => {
+  const { url } = await start({ readiness: { ...alwaysReady, isDraining: () => true } })
+  expect((await fetch(`${url}/json`)).headers.get('connection')).toBe('close')
+})
+
+it('when an app closes, its streams end, and requests that were sent are answered', async () => {
+  const { app, send, url } = await start()
   const ends: string[] = []
   app.eventStreams.add({ end: () => ends.push('stream') } as never)
-  const late = send('/late')
+  const client = connect(Number(new URL(url).port), '127.0.0.1')
+  client.write(['/late', '/json'].map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
+  const answers = textOf(client)
   await expect.poll(() => finish).toBeDefined()
   const closed = app.close()
   await expect.poll(() => ends).toEqual(['stream'])
   finish!()
-  expect((await late).json).toEqual({ done: true })
   await closed
+  expect((await answers).match(/HTTP\/1.1 \d+|{.*}/g)).toEqual([
+    ...['HTTP/1.1 200', '{"done":true}'],
+    ...['HTTP/1.1 200', '{}'],
+  ])
   await expect(send('/json')).rejects.toThrow(/ECONNREFUSED/)
+})
+
+it('no timers are left of an app that closes without having listened', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval'] })
+  closing.push(() => vi.useRealTimers())
+  const app = createHttpApp(createMemoryLog(), 1000, { vital: [] })
+  const before = vi.getTimerCount()
+  await app.close()
+  expect(vi.getTimerCount()).toBe(before)
 })
 
 it.each([
@@ -164,14 +177,19 @@ it.each([
     'a port that is in use',
     '127.0.0.1',
     /is in use by another program; stop it or choose another port with option "y"/,
+    'EADDRINUSE',
   ],
-  ['an address that the machine does not have', '192.0.2.1', /^can't listen on port \d+ of 192\.0\.2\.1: /],
-])('%s is an error that names it', async (_, host, message) => {
+  [
+    'an address that the machine does not have',
+    '192.0.2.1',
+    /^can't listen on port \d+ of 192\.0\.2\.1: /,
+    'EADDRNOTAVAIL',
+  ],
+])('%s is an error that names it', async (_, host, message, code) => {
   const { url } = await start()
-  const log = createLog({ service: 'test', level: 'error', now: () => 0 }, () => undefined)
-  const other = createHttpApp(log, 1000, { vital: [] })
+  const other = createHttpApp(createMemoryLog(), 1000, { vital: [] })
   closing.push(() => other.close())
   await expect(
     listenApp(other, host, Number(new URL(url).port), 'option "y"', () => undefined),
-  ).rejects.toThrow(message)
+  ).rejects.toMatchObject({ message: expect.stringMatching(message), cause: { code } })
 })

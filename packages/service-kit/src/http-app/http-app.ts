@@ -4,7 +4,7 @@ import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { endConnections } from '../http/close-server.ts'
 import { isMissing, ListenError, open, portInUse } from '../http/listen.ts'
-import { busyMessage, createLoadShedder } from '../http/load-shedder.ts'
+import { busyMessage, createLoadShedder, type LoadShedder } from '../http/load-shedder.ts'
 import { createRefuseBusy } from '../http/refuse-busy.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { sendJson } from '../http/send-json.ts'
@@ -27,8 +27,9 @@ export interface HttpAppOptions {
   /** Whether a request with this `Host` header is for this service; absent: any is. */
   readonly acceptsHost?: (host: string | undefined) => boolean
   readonly readiness?: Readiness
-  /** Time for bodies; for tests. */
+  /** Time for bodies, and what refuses requests in an overload; for tests. */
   readonly limits?: Limits
+  readonly shedder?: LoadShedder
 }
 
 /** Milliseconds for the requests under way when the app closes. */
@@ -43,9 +44,15 @@ const graceMs = 5000
 export function createHttpApp(
   log: Log,
   maxBody: number,
-  { hotPath, vital, acceptsHost = () => true, readiness = alwaysReady, limits = {} }: HttpAppOptions,
+  {
+    hotPath,
+    vital,
+    acceptsHost = () => true,
+    readiness = alwaysReady,
+    limits = {},
+    shedder = createLoadShedder(),
+  }: HttpAppOptions,
 ): FastifyInstance {
-  const shedder = createLoadShedder()
   const vitalPaths = new Set(vital)
   const refuseBusy = createRefuseBusy(shedder, {
     error: 'temporarily_unavailable',
@@ -54,7 +61,6 @@ export function createHttpApp(
   const servers = createServers({ isDraining: readiness.isDraining, ...limits })
   const app = fastify({
     bodyLimit: maxBody,
-    logger: false,
     // Requests that are under way when it closes are answered.
     return503OnClosing: false,
     serverFactory: (router) => {
@@ -74,7 +80,7 @@ export function createHttpApp(
   app.decorate('eventStreams', new Set<EventStream>())
   app.addHook('preClose', (done) => {
     for (const each of app.eventStreams) each.end()
-    servers.end()
+    servers.end(app.server)
     done()
   })
   app.addHook('onClose', async () => void (await servers.closed()))
@@ -89,17 +95,13 @@ export function createHttpApp(
     done(null, payload)
   })
   app.setErrorHandler((cause: FastifyError | OAuthError, request, reply) => {
-    const {
-      status,
-      body,
-      headers = {},
-    } = describeError(cause, request.url.split('?', 1)[0]!, log, request.raw)
+    const { status, body, headers = {} } = describeError(cause, pathOf(request), log, request.raw)
     return reply.code(status).headers(headers).send(body)
   })
   app.setNotFoundHandler((request, reply) =>
     reply.code(404).send({
       error: 'invalid_request',
-      error_description: `there is no ${request.method} ${request.url.split('?', 1)[0]?.slice(0, 200)}`,
+      error_description: `there is no ${request.method} ${pathOf(request).slice(0, 200)}`,
     }),
   )
   return app
@@ -118,27 +120,36 @@ function refuseHost(response: ServerResponse): void {
 
 /** The servers of an app: one for each address. All of them serve the same listener, and close with the app. */
 function createServers(limits: Limits) {
-  const all: Server[] = []
+  /** All but the first one, which the app opens and closes. */
+  const others: Server[] = []
   const closing: Promise<unknown>[] = []
   let listener: Listener | undefined
+  const make = (): Server => {
+    const server = createHttpServer(limits)
+    attach(server, listener!)
+    return server
+  }
+  const close = (server: Server) => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    endConnections(server, graceMs)
+    return closed
+  }
   return {
     serve(of: Listener): void {
       listener = of
     },
-    make(): Server {
-      const server = createHttpServer(limits)
-      attach(server, listener!)
-      all.push(server)
-      return server
+    make,
+    /** Listens at another address. @throws (it rejects with) the error of the system */
+    async open(host: string, port: number): Promise<void> {
+      const server = make()
+      await open(server, { host, port })
+      others.push(server)
     },
-    /** They accept no more connections, and close those that they have. The first one is closed by the app. */
-    end(): void {
-      const [first, ...others] = all
-      endConnections(first!, graceMs)
-      for (const each of others.filter(({ listening }) => listening)) {
-        closing.push(new Promise((resolve) => each.close(resolve)))
-        endConnections(each, graceMs)
-      }
+    /** They accept no more connections, and close those that they have. */
+    end(first: Server): void {
+      // One that never listened does not close, and so its timers would not end.
+      if (first.listening) endConnections(first, graceMs)
+      closing.push(...others.map(close))
     },
     /** Resolves when all but the first one are closed. */
     closed: () => Promise.all(closing),
@@ -167,19 +178,20 @@ export async function listenApp(
   const opened = () => (app.server.address() as AddressInfo).port
   const report = () => onUrl(`http://${address.includes(':') ? `[${address}]` : address}:${opened()}`)
   app.server.once('listening', safely('http.listening', report))
+  const failed = (at: string, cause: NodeJS.ErrnoException) =>
+    cause.code === 'EADDRINUSE'
+      ? portInUse(port, portSetting, cause, at)
+      : new ListenError(`can't listen on port ${port} of ${at}: ${cause.message}`, { cause })
   await app.listen({ host: address, port }).catch((cause) => {
-    if (cause.code === 'EADDRINUSE') throw portInUse(port, portSetting, cause)
-    throw new ListenError(`can't listen on port ${port} of ${address}: ${cause.message}`, { cause })
+    throw failed(address, cause)
   })
   if (!isLocal) return
   try {
-    await open(serversOf.get(app)!.make(), { host: '::1', port: opened() })
+    await serversOf.get(app)!.open('::1', opened())
   } catch (cause) {
     // With any free port, one that is in use there is as good as a machine without IPv6.
     if (isMissing(cause as NodeJS.ErrnoException) || port === 0) return
     await app.close()
-    if ((cause as NodeJS.ErrnoException).code === 'EADDRINUSE')
-      throw portInUse(port, portSetting, cause, '::1')
-    throw new ListenError(`can't listen on port ${port} of ::1: ${(cause as Error).message}`, { cause })
+    throw failed('::1', cause as NodeJS.ErrnoException)
   }
 }

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
-import { createServer, request } from 'node:http'
+import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
 import { afterEach, expect, it } from 'vitest'
+import { manyTurns } from '../../../../tests/harness/unread.ts'
 import { createLog } from '../log/index.ts'
 import { freePort } from '../testing/index.ts'
 import { createHttpApp, listenApp } from './http-app.ts'
@@ -11,7 +13,10 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-async function start(host: string, port = 0) {
+/** Ends the request to /late. */
+let finish: (() => void) | undefined
+
+async function start(host: string, port = 0, onUrl = (_url: string): unknown => undefined) {
   const app = createHttpApp(
     createLog({ service: 'test', level: 'error', now: () => 0 }, () => undefined),
     1000,
@@ -21,10 +26,17 @@ async function start(host: string, port = 0) {
     },
   )
   app.get('/', async () => 'hello')
+  app.get('/late', async () => {
+    await new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    return 'late'
+  })
   closing.push(() => app.close())
   let url = ''
   await listenApp(app, host, port, 'option "x"', (own) => {
     url = own
+    onUrl(own)
   })
   return { app, url, port: new URL(url).port }
 }
@@ -41,6 +53,34 @@ it('localhost is both addresses of the loopback, with the same port, limits and 
   answer.resume()
   await app.close()
   await expect(fetch(`http://[::1]:${port}/`)).rejects.toThrow()
+})
+
+it('an app is closed once the connections of both addresses are', async () => {
+  const { app, port } = await start('localhost', await freePort())
+  const agent = new Agent({ keepAlive: true })
+  closing.push(() => agent.destroy())
+  const asked = request({ host: '::1', port, path: '/late', agent }).end()
+  await expect.poll(() => finish).toBeDefined()
+  let isClosed = false
+  const closed = app.close().then(() => {
+    isClosed = true
+  })
+  await manyTurns()
+  expect(isClosed).toBe(false)
+  finish!()
+  const [answer] = await once(asked, 'response')
+  expect(await textOf(answer)).toBe('late')
+  await closed
+})
+
+it('any free port that another program has on ::1 is left to that program', async () => {
+  const other = createServer((_, response) => response.end('other'))
+  closing.push(() => other.close().closeAllConnections())
+  const { port } = await start('localhost', 0, (url) =>
+    other.listen({ host: '::1', port: new URL(url).port, ipv6Only: true }),
+  )
+  expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('hello')
+  expect(await (await fetch(`http://[::1]:${port}/`)).text()).toBe('other')
 })
 
 it('an address is that one alone', async () => {
