@@ -29,3 +29,11 @@ it('names a test of all implementations beside the source as a suite', () => {
   })
   expect(files.filter((path) => readFileSync(path, 'utf8').includes('describeOnStores'))).toEqual([])
 })
+
+/** They share a process: where another file has loaded a module, a mock of what that module imports has no effect. */
+it('mocks no modules in unit tests, but for modules of the console that load in browsers alone', () => {
+  const files = globSync('{packages,apps}/**/*.test.ts', {
+    exclude: (path) => /node_modules|templates|^apps\/console/.test(path),
+  })
+  expect(files.filter((path) => /\bvi\.(?:do)?[mM]ock\(/.test(readFileSync(path, 'utf8')))).toEqual([])
+})

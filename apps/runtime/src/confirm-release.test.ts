@@ -4,11 +4,8 @@ import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { confirmationFolder, confirmRelease, isReplaced } from './confirm-release.ts'
-
-const pauses: unknown[] = []
-vi.mock('node:timers/promises', () => ({ setTimeout: async (ms: number) => void pauses.push(ms) }))
 
 let folder: string
 let server: Server | undefined
@@ -17,7 +14,6 @@ beforeEach(() => {
   mkdirSync(join(folder, 'state'))
   logged = []
   calls = []
-  pauses.length = 0
 })
 afterEach(async () => {
   await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)))
@@ -48,6 +44,7 @@ async function confirm(
   program = `${folder}/releases/1.1.0/runtime/dist/main.cjs`,
 ) {
   const codes: number[] = []
+  const pauses: number[] = []
   let asked = 0
   const checks = {
     folder: join(folder, 'state'),
@@ -56,8 +53,8 @@ async function confirm(
     unavailableEngines: async () => engines[Math.min(asked++, engines.length - 1)]!,
     program,
     exit: (code: number) => void codes.push(code),
+    pause: async (ms: number) => void pauses.push(ms),
   }
-  pauses.length = 0
   await confirmRelease(checks, { tries: 3, pauseMs: 7 })
   expect(pauses).toEqual(Array(Math.max(0, asked - 1)).fill(7))
   expect(asked).toBeLessThanOrEqual(3)

@@ -27,6 +27,8 @@ interface ReleaseChecks {
   /** The program of the runtime. */
   readonly program?: string
   readonly exit?: (code: number) => void
+  /** Waits for milliseconds. */
+  readonly pause?: (ms: number) => Promise<unknown>
 }
 
 const limits = { tries: 30, pauseMs: 2000, answerMs: 5000 }
@@ -61,6 +63,7 @@ export async function confirmRelease(
     unavailableEngines,
     program = fileURLToPath(import.meta.url),
     exit = process.exit,
+    pause = sleep,
   }: ReleaseChecks,
   { tries, pauseMs }: Pick<typeof limits, 'tries' | 'pauseMs'> = limits,
 ): Promise<void> {
@@ -70,7 +73,7 @@ export async function confirmRelease(
   if ((await readFile(path, 'utf8').catch(() => '')) === release.version) return
   let problem = ''
   for (let tried = 0; tried < tries; tried++) {
-    if (tried > 0) await sleep(pauseMs)
+    if (tried > 0) await pause(pauseMs)
     try {
       problem = (await unavailableEngines()).join('; ')
       if (problem !== '') continue

@@ -2,11 +2,11 @@
 import { ConnectionFailure, OAuthFailure } from '@selvedge/client'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { Context } from '../context/context.ts'
-import { openPage } from '../output/browser.ts'
-import { clientIdOf, signIn, signInOptions } from './sign-in.ts'
+import { clientIdOf, signInOptions, signIn as signInWith } from './sign-in.ts'
 import type { Login } from './sign-ins.ts'
 
-vi.mock('../output/browser.ts', () => ({ openPage: vi.fn() }))
+const openPage = vi.fn<NonNullable<Parameters<typeof signInWith>[2]>>()
+const signIn: typeof signInWith = (used, options) => signInWith(used, options, openPage)
 
 const page = 'https://id.example/device'
 const begun = {
@@ -33,7 +33,7 @@ beforeEach(() => {
   shown = []
   before = undefined
   waits = []
-  vi.mocked(openPage).mockReset().mockReturnValue(false)
+  openPage.mockReset().mockReturnValue(false)
   vi.spyOn(globalThis, 'setTimeout').mockImplementation(((done: () => void, ms: number) => {
     waits.push(ms / 1000)
     queueMicrotask(done)
@@ -119,10 +119,10 @@ it('shows a QR code on a terminal', async () => {
 })
 
 it('opens the page on a desktop, unless that is skipped', async () => {
-  vi.mocked(openPage).mockReturnValue(true)
+  openPage.mockReturnValue(true)
   const used = context()
   await signIn(used, {})
-  expect(vi.mocked(openPage).mock.calls).toEqual([[`${page}?user_code=ABCD`, used.terminal, used.env]])
+  expect(openPage.mock.calls).toEqual([[`${page}?user_code=ABCD`, used.terminal, used.env]])
   expect(shown.at(-1)).toBe('The page opens in the browser of this desktop.')
   await signIn(used, { skipBrowser: true })
   expect(openPage).toHaveBeenCalledOnce()

@@ -73,9 +73,14 @@ async function poll(identity: Identity['client'], clientId: string, { device_cod
 /**
  * Signs in and stores it. A sign-in that it replaces is revoked.
  *
+ * @param open opens a page on this desktop
  * @throws OAuthFailure, ConnectionFailure; UsageError for a page that must not be opened
  */
-export async function signIn(context: Context, options: Input['options']): Promise<Login> {
+export async function signIn(
+  context: Context,
+  options: Input['options'],
+  open: typeof openPage = openPage,
+): Promise<Login> {
   const clientId = clientIdOf(options) ?? cliClientId
   const scope = typeof options.scope === 'string' ? options.scope : usualScope
   const { signIns } = context
@@ -85,7 +90,7 @@ export async function signIn(context: Context, options: Input['options']): Promi
   const begun = await identity.authorizeDevice({ clientId, scope: withNeeded(scope) })
   for (const name of ['verification_uri', 'verification_uri_complete'] as const)
     readPageUrl(begun[name], `"${name}" of ${identityUrl}`)
-  present(context, options, begun)
+  present(context, options, begun, open)
   const polled = poll(identity, clientId, begun)
   const made = loginOf(
     { identityUrl, clientId },
@@ -105,7 +110,12 @@ export const clientIdOf = ({ clientId }: Input['options']): string | undefined =
   typeof clientId === 'string' ? clientId : undefined
 
 /** Gives the code to the person, or to the program that reads the output, and opens the page on a desktop. */
-function present({ terminal, env }: Context, options: Input['options'], begun: Begun): void {
+function present(
+  { terminal, env }: Context,
+  options: Input['options'],
+  begun: Begun,
+  open: typeof openPage,
+): void {
   if (options.json) {
     const { user_code, verification_uri, verification_uri_complete, expires_in } = begun
     const shown = { user_code, verification_uri, verification_uri_complete, expires_in }
@@ -113,7 +123,7 @@ function present({ terminal, env }: Context, options: Input['options'], begun: B
     return
   }
   show(terminal, begun)
-  if (!options.skipBrowser && openPage(begun.verification_uri_complete, terminal, env))
+  if (!options.skipBrowser && open(begun.verification_uri_complete, terminal, env))
     terminal.note('The page opens in the browser of this desktop.')
 }
 

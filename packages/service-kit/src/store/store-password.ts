@@ -30,13 +30,8 @@ function readPassword(file: string): string {
   try {
     text = readSmall(file)
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException
-    throw new ConfigError(
-      `can't read storePasswordFile ${file}: ${code === 'EACCES' ? explainAccess(file) : message}`,
-      {
-        cause,
-      },
-    )
+    const why = explain(file, cause as NodeJS.ErrnoException)
+    throw new ConfigError(`can't read storePasswordFile ${file}: ${why}`, { cause })
   }
   const password = text.replace(/\r?\n$/, '')
   if (password === '' || /[\r\n\0]/.test(password))
@@ -56,7 +51,9 @@ function readSmall(file: string): string {
   return readFileSync(file, 'utf8')
 }
 
-function explainAccess(file: string): string {
+/** Why a file cannot be read, and what to do. */
+export function explain(file: string, { code, message }: NodeJS.ErrnoException): string {
+  if (code !== 'EACCES') return message
   const own = process.getuid?.()
   const found = statSync(file, { throwIfNoEntry: false })
   const owner = found ? ` It belongs to user ${found.uid} (mode 0${(found.mode & 0o777).toString(8)}).` : ''
