@@ -104,5 +104,6 @@ export const libraryGroups: readonly Group[] = [
   beside('cli-created-context', `${cli}/context`, 'context'),
   beside('cli-sign-in', `${cli}/login`, 'sign-in'),
   beside('cli-known-secrets', `${cli}/support`, 'known-secrets'),
+  beside('cli-runtime-address', `${cli}/context`, 'runtime-address'),
   beside('console-events', 'apps/console/src/session', 'events'),
 ]

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -14,6 +15,7 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { needs } from '../../../../tests/harness/installed.ts'
 import {
   type Address,
   findAdmin,
@@ -40,8 +42,20 @@ async function listen(name: string): Promise<void> {
   servers.push(server)
   await new Promise<void>((resolve) => server.listen(join(folder, name), resolve))
 }
+/** Makes it one of another user. */
+function giveAway(socket: string): void {
+  const own = process.getuid!()
+  if (own === 0) lchownSync(socket, 12_345, 12_345)
+  else vi.spyOn(process, 'getuid').mockReturnValue(own + 1)
+}
 const named = () => ({ path: folder, isNamed: true })
 const found = () => ({ path: folder, isNamed: false })
+/** Where the packages are installed. */
+const installed = () => ({
+  runtime: join(folder, 'installed'),
+  identity: join(folder, 'identity'),
+  key: join(folder, 'key'),
+})
 const shown = ({ socketPath, ...address }: Address) => ({
   ...address,
   ...(socketPath !== undefined && { socket: realpathSync(socketPath) }),
@@ -87,14 +101,51 @@ describe('the runtime', () => {
   })
 
   it('is not another one than that of the named folder', () => {
-    expect(() => findRuntime({}, {}, named())).toThrow(`no runtime runs on ${folder}: it has no runtime.sock`)
+    expect(() => findRuntime({}, {}, named(), installed())).toThrow(
+      expect.objectContaining({
+        reason: 'not_running',
+        message: `no runtime runs on ${folder}: it has no runtime.sock`,
+      }),
+    )
   })
 
   it('is at the usual URL otherwise, which has to be confirmed', () => {
-    expect(findRuntime({}, {}, found())).toMatchObject({
+    expect(usualUrl).toBe('http://127.0.0.1:8083')
+    expect(findRuntime({}, {}, found(), installed())).toEqual({
       ...{ url: usualUrl, isOwnSocket: false },
-      unconfirmed: { key: `runtime ${usualUrl}`, shown: expect.stringContaining(folder) },
+      unconfirmed: {
+        key: `runtime ${usualUrl}`,
+        shown: expect.stringContaining(folder),
+        hint: expect.stringContaining(`--url ${usualUrl}`),
+      },
     })
+  })
+
+  it('is the installed one where the user named no folder and may trust it', async () => {
+    mkdirSync(join(folder, 'installed'))
+    await listen('installed/runtime.sock')
+    expect(() => findRuntime({}, {}, named(), installed())).toThrow('no runtime runs on')
+    const socket = join(folder, 'installed/runtime.sock')
+    expect(shown(findRuntime({}, {}, found(), installed()))).toMatchObject({ isOwnSocket: true, socket })
+    giveAway(socket)
+    expect(findRuntime({}, {}, found(), installed()).url).toBe(usualUrl)
+  })
+
+  it('is not the installed one behind a link', async () => {
+    mkdirSync(join(folder, 'installed'))
+    await listen('installed/runtime.sock')
+    renameSync(join(folder, 'installed'), join(folder, 'elsewhere'))
+    symlinkSync(join(folder, 'elsewhere'), join(folder, 'installed'))
+    expect(findRuntime({}, {}, found(), installed()).url).toBe(usualUrl)
+  })
+
+  it('that is installed gives its key to root alone', needs('root'), async () => {
+    mkdirSync(join(folder, 'installed'))
+    await listen('installed/runtime.sock')
+    writeFileSync(join(folder, 'key'), 'secret\n', { mode: 0o600 })
+    expect(findRuntime({}, {}, found(), installed()).apiKey).toBe('secret')
+    vi.spyOn(process, 'getuid').mockReturnValue(12_345)
+    expect(findRuntime({}, {}, found(), installed())).toMatchObject({ isOwnSocket: true, apiKey: undefined })
   })
 
   it('behind a socket that others could have made is not used', async () => {
@@ -106,14 +157,14 @@ describe('the runtime', () => {
     expect(() => findRuntime({}, {}, { path: join(folder, 'link'), isNamed: false })).toThrow(
       /is a symbolic link/,
     )
+    // The user named it.
+    expect(findRuntime({}, {}, { path: join(folder, 'link'), isNamed: true }).isOwnSocket).toBe(true)
   })
 
   it('of another user has to be confirmed, and gets no key', async () => {
     await listen('runtime.sock')
     const socket = join(folder, 'runtime.sock')
-    const own = process.getuid!()
-    if (own === 0) lchownSync(socket, 12_345, 12_345)
-    else vi.spyOn(process, 'getuid').mockReturnValue(own + 1)
+    giveAway(socket)
     const { uid } = lstatSync(socket)
     const address = findRuntime({}, {}, named())
     expect(shown(address)).toMatchObject({
@@ -121,6 +172,7 @@ describe('the runtime', () => {
       unconfirmed: {
         key: `runtime unix:${socket} of user ${uid}`,
         shown: `The socket ${socket} belongs to user ${uid}, who is neither you nor root.`,
+        hint: expect.stringContaining('--url'),
       },
     })
     expect(address).not.toHaveProperty('apiKey')
@@ -131,8 +183,20 @@ describe("the operator's socket", () => {
   it('is that of the state folder, without a key', async () => {
     await listen('admin.sock')
     writeFileSync(join(folder, 'api-key'), 'secret')
-    expect(shown(findAdmin(named()))).toMatchObject({ isOwnSocket: true, socket: join(folder, 'admin.sock') })
+    const socket = join(folder, 'admin.sock')
+    expect(shown(findAdmin(named()))).toMatchObject({ isOwnSocket: true, socket, shownPath: socket })
     expect(findAdmin(named()).apiKey).toBeUndefined()
+  })
+
+  it('is that of the installed service where no folder was named, without the key of the runtime', async () => {
+    mkdirSync(join(folder, 'identity'))
+    await listen('identity/admin.sock')
+    writeFileSync(join(folder, 'key'), 'secret', { mode: 0o600 })
+    const socket = join(folder, 'identity/admin.sock')
+    const address = findAdmin(found(), undefined, installed())
+    expect(shown(address)).toMatchObject({ isOwnSocket: true, socket, shownPath: socket })
+    expect(address.apiKey).toBeUndefined()
+    expect(() => findAdmin(named(), undefined, installed())).toThrow(/no identity service runs/)
   })
 
   it('is never that of another folder than a context names', async () => {
@@ -143,8 +207,13 @@ describe("the operator's socket", () => {
     expect(findAdmin(found())).toMatchObject({ isOwnSocket: true })
     mkdirSync(join(folder, 'other'))
     const other = { path: join(folder, 'other'), isNamed: true }
-    expect(() => findAdmin(other)).toThrow(`no identity service runs on ${other.path}: it has no admin.sock`)
-    expect(() => findAdmin({ ...other, isNamed: false })).toThrow(/no identity service runs/)
+    for (const isNamed of [true, false])
+      expect(() => findAdmin({ ...other, isNamed }, undefined, installed())).toThrow(
+        expect.objectContaining({
+          reason: 'not_running',
+          message: `no identity service runs on ${other.path}: it has no admin.sock`,
+        }),
+      )
   })
 })
 

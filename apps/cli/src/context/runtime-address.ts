@@ -34,6 +34,12 @@ export interface Address {
 /** The URL that a runtime has by default, where nothing else is named and no socket is found. */
 export const usualUrl = 'http://127.0.0.1:8083'
 
+/** Where the Debian packages have their sockets, and the key of the runtime, which root alone can read there. */
+const installedPaths: Readonly<Record<'runtime' | 'identity' | 'key', string>> = {
+  ...installedFolders,
+  key: '/var/lib/selvedge/api-key',
+}
+
 /** @throws UsageError for an empty `--state` */
 export function readStateFolder(flag: string | undefined, env: Env): StateFolder {
   if (flag === '')
@@ -46,12 +52,14 @@ export function readStateFolder(flag: string | undefined, env: Env): StateFolder
  * Where the runtime is: the URL that was named, the socket of the state folder, or, where neither was named, the usual URL. What
  * was named is used or fails: there is never another runtime in its place.
  *
+ * @param paths of what is installed; for tests
  * @throws UsageError | ConnectionFailure
  */
 export function findRuntime(
   { url, state: stateFlag }: { url?: string; state?: string },
   env: Env,
   state: StateFolder,
+  paths = installedPaths,
 ): Address {
   if (url !== undefined) return { url: readServiceUrl(url, '--url'), isOwnSocket: false }
   const { SELVEDGE_RUNTIME_URL: fromEnv } = env
@@ -61,7 +69,7 @@ export function findRuntime(
   if (found.state !== 'absent') return addressOf('runtime', found, state)
   if (state.isNamed)
     throw new ConnectionFailure('not_running', `no runtime runs on ${state.path}: it has no runtime.sock`)
-  const installed = findInstalled('runtime')
+  const installed = findInstalled('runtime', paths)
   if (installed) return installed
   return {
     url: usualUrl,
@@ -78,9 +86,10 @@ export function findRuntime(
  * The operator's socket of the identity service.
  *
  * @param context the context in use: without a state folder, it does not name an operator's socket
+ * @param paths of what is installed; for tests
  * @throws UsageError | ConnectionFailure
  */
-export function findAdmin(state: StateFolder, context?: NamedContext): Address {
+export function findAdmin(state: StateFolder, context?: NamedContext, paths = installedPaths): Address {
   if (context && !state.isNamed)
     throw new UsageError(
       `the context ${context.name} names no state folder, and the operator's commands need one`,
@@ -88,7 +97,7 @@ export function findAdmin(state: StateFolder, context?: NamedContext): Address {
     )
   const found = findIn(state, 'admin.sock')
   if (found.state !== 'absent') return addressOf('admin', found, state)
-  const installed = state.isNamed ? undefined : findInstalled('admin')
+  const installed = state.isNamed ? undefined : findInstalled('admin', paths)
   if (installed) return installed
   throw new ConnectionFailure(
     'not_running',
@@ -99,14 +108,14 @@ export function findAdmin(state: StateFolder, context?: NamedContext): Address {
 const findIn = ({ path, isNamed }: StateFolder, name: string) => findSocket(path, name, { named: isNamed })
 
 /** The service of a Debian package; undefined if it does not run, or this user is not in its group. */
-function findInstalled(role: 'runtime' | 'admin'): Address | undefined {
-  const path = installedFolders[role === 'admin' ? 'identity' : 'runtime']
-  const found = findIn({ path, isNamed: false }, `${role}.sock`)
+function findInstalled(role: 'runtime' | 'admin', paths: typeof installedPaths): Address | undefined {
+  const state = { path: role === 'admin' ? paths.identity : paths.runtime, isNamed: false }
+  const found = findIn(state, `${role}.sock`)
   if (found.state !== 'own') return undefined
-  const address = addressOf(role, found, { path, isNamed: false })
+  const address = addressOf(role, found, state)
   if (role === 'admin' || process.getuid?.() !== 0) return address
   // The key is in the state folder of the service, which root can read; others set SELVEDGE_API_KEY.
-  return { ...address, apiKey: readKey('/var/lib/selvedge/api-key', found.uid) }
+  return { ...address, apiKey: readKey(paths.key, found.uid) }
 }
 
 function addressOf(
