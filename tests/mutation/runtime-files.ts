@@ -19,6 +19,7 @@ export const runtimeGroups: readonly Group[] = [
     sources: [`${gateway}/refusal.ts`],
     tests: [`${gateway}/{refusal,refusal-status}.test.ts`],
   },
+  beside('gateway-requests', gateway, 'gateway'),
   beside('gateway-proofs', gateway, 'proven-request', 'instance-limit', 'origin-wide'),
   {
     name: 'runtime-small-rules',
