@@ -1,5 +1,6 @@
-import type { IncomingMessage, RequestListener, Server } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { growthOf, linear } from '../../../../tests/harness/cpu.ts'
 import { opens } from '../../../../tests/harness/unread.ts'
@@ -8,16 +9,16 @@ import { readBody } from './body.ts'
 import { isUtf8Type } from './content-type.ts'
 import { allowLargeBody } from './large-body.ts'
 import { createOneATurn } from './one-a-turn.ts'
-import { attach, createHttpServer, type Limits } from './server.ts'
+import { attach, createHttpServer, type Limits, type Listener } from './server.ts'
 
 const ending: (() => unknown)[] = []
 afterEach(() => {
   for (const end of ending.splice(0)) end()
 })
 
-async function serve(limits: Limits, request: RequestListener): Promise<{ port: number; server: Server }> {
+async function serve(limits: Limits, request: RequestListener, more: Partial<Listener> = {}) {
   const server = createHttpServer(limits)
-  attach(server, { request })
+  attach(server, { request, ...more })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   ending.push(() => {
     server.closeAllConnections()
@@ -47,6 +48,8 @@ function open(port: number, text: string) {
 }
 
 const head = (headers: string) => `POST /x HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`
+const get = (target: string, headers = '') => `GET ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
+const webSocket = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
 const collect: RequestListener = (request, response) =>
   readBody(request, 1000, (body) => response.writeHead(body ? 200 : 413).end(String(body?.length)))
 
@@ -163,11 +166,90 @@ describe('a listener', () => {
     caughtFailures.subscribe(note)
     ending.push(() => caughtFailures.unsubscribe(note))
     const { port } = await serve({}, (request) => {
-      if (request.url === '/x') throw new Error('unforeseen')
+      if (request.url === '/y') return Promise.reject(new Error('later'))
+      throw new Error('unforeseen')
     })
-    const { closed } = open(port, head('Content-Length: 0'))
-    expect(await closed).toMatch(/^HTTP\/1\.1 500 /)
-    expect(failures).toMatchObject([{ where: 'http.request' }])
+    for (const path of ['/x', '/y']) expect(await open(port, get(path)).closed).toMatch(/^HTTP\/1\.1 500 /)
+    expect(failures).toMatchObject(Array(2).fill({ where: 'http.request' }))
+  })
+
+  it('that throws within its answer cuts it off', async () => {
+    const { port } = await serve({}, (_request, response) => {
+      response.writeHead(200, { 'Content-Length': 9 }).write('half')
+      throw new Error('unforeseen')
+    })
+    expect(await open(port, get('/')).closed).toMatch(/^(HTTP\/1\.1 200 .*half)?$/s)
+  })
+
+  it('is not asked for a target that is neither a path nor a URL', async () => {
+    let asked = 0
+    const note = () => void asked++
+    const { port } = await serve({}, note, { upgrade: note })
+    for (const headers of ['', webSocket]) {
+      const answer = await open(port, get('ftp://x/', headers)).closed
+      expect(answer).toMatch(/^HTTP\/1\.1 400 .*Connection: close/s)
+      expect(answer).toContain('the target of the request is neither a path nor a URL with http or https')
+      expect(answer).toContain('"bad_request"')
+    }
+    expect(asked).toBe(0)
+  })
+
+  it('closes each connection after its answer while it is about to stop', async () => {
+    let isDraining = false
+    const { port } = await serve({ isDraining: () => isDraining }, (_request, response) => response.end('no'))
+    const { socket, saw, closed, answer } = open(port, get('/'))
+    await saw('no')
+    expect(answer()).not.toMatch(/Connection: close/)
+    isDraining = true
+    socket.write(get('/'))
+    expect(await closed).toMatch(/Connection: close/)
+  })
+
+  it('gets no headers of more than 16 KiB, and those of a slow client for 15 seconds at most', async () => {
+    const { port } = await serve({}, (_request, response) => response.end('small'))
+    expect(await open(port, get('/', `X: ${'x'.repeat(16_500)}\r\n`)).closed).toMatch(/^HTTP\/1\.1 431 /)
+    await open(port, get('/', `X: ${'x'.repeat(15_500)}\r\n`)).saw('small')
+    const { headersTimeout, requestTimeout, keepAliveTimeout } = createHttpServer({})
+    expect({ headersTimeout, requestTimeout, keepAliveTimeout }).toEqual({
+      ...{ headersTimeout: 15_000, requestTimeout: 0, keepAliveTimeout: 30_000 },
+    })
+    expect(createHttpServer({ bodySeconds: 3 }).headersTimeout).toBe(3000)
+  })
+
+  it('without upgrades answers a request for a WebSocket like another one, and CONNECT not at all', async () => {
+    const { port } = await serve({}, (_request, response) => response.end('plain'))
+    await open(port, get('/', webSocket)).saw('plain')
+    expect(await open(port, 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n').closed).toBe('')
+  })
+
+  it.each([
+    ['WebSockets', get('/', 'Connection: Upgrade\r\nUpgrade: WebSocket\r\n')],
+    ['tunnels', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'],
+  ])('gets %s with what follows them, and they are not closed for others', async (_, request) => {
+    const accept = (_request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      if (head.length === 0) throw new Error('unforeseen')
+      if (head.length === 1) return Promise.reject(new Error('later'))
+      socket.write(`accepted ${head}`)
+    }
+    const { port } = await serve({ connections: 1 }, (_request, response) => response.end('busy'), {
+      ...{ upgrade: accept, tunnel: accept },
+    })
+    for (const first of ['', '1']) expect(await open(port, request + first).closed).toBe('')
+    const { saw, socket } = open(port, `${request}head`)
+    await saw('accepted head')
+    expect(await open(port, get('/')).closed).toMatch(/^HTTP\/1\.1 503 /)
+    expect(socket.destroyed).toBe(false)
+  })
+
+  it.each([
+    ['WebSocket', get('/', webSocket)],
+    ['tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'],
+  ])('gets no %s behind a request that is not answered', async (_, request) => {
+    let accepted = 0
+    const accept = () => void accepted++
+    const { port } = await serve({}, () => undefined, { upgrade: accept, tunnel: accept })
+    expect(await open(port, get('/') + request).closed).toBe('')
+    expect(accepted).toBe(0)
   })
 
   it.each([

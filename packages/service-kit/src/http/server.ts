@@ -101,12 +101,13 @@ export function createHttpServer(
 
 const connectionsOf = new WeakMap<Server, Connections>()
 
-/** Serves a listener, the requests of one connection one after the other. Whatever it throws ends its own request. */
+/**
+ * Serves a listener, the requests of one connection one after the other. What it throws, or what a promise that it returns rejects
+ * with, ends its own request.
+ */
 export function attach(server: Server, { request, upgrade, tunnel }: Listener): void {
-  const onRequest: RequestListener = (incoming, response) => {
-    if (toOriginForm(incoming)) inRequest(response, () => request(incoming, response))
-    else refuseTarget(response)
-  }
+  const onRequest = (incoming: IncomingMessage, response: ServerResponse): unknown =>
+    toOriginForm(incoming) ? inRequest(response, () => request(incoming, response)) : refuseTarget(response)
   const handle = safely('http.request', onRequest, failRequest)
   server.on('request', safely('http.in-turn', inTurn(handle), failRequest))
   if (tunnel) attachTunnel(server, tunnel)
@@ -119,7 +120,7 @@ export function attach(server: Server, { request, upgrade, tunnel }: Listener): 
     }
     if (!toOriginForm(upgrading)) return refuseUpgrade(upgrading, socket, badTarget)
     connectionsOf.get(server)?.upgraded(upgrading.socket)
-    upgrade(upgrading, socket, head)
+    return upgrade(upgrading, socket, head)
   }
   server.on(
     'upgrade',
@@ -134,7 +135,7 @@ function attachTunnel(server: Server, tunnel: NonNullable<Listener['tunnel']>): 
       return
     }
     connectionsOf.get(server)?.upgraded(connecting.socket)
-    tunnel(connecting, socket, head)
+    return tunnel(connecting, socket, head)
   }
   server.on(
     'connect',

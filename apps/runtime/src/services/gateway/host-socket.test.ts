@@ -6,8 +6,10 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hostPaths } from '@selvedge/protocol'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { caughtFailures } from '@selvedge/service-kit/safely'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
+import { manyTurns } from '../../../../../tests/harness/unread.ts'
 import { openHostSocket } from './host-socket.ts'
 import { createInstanceLimit, instanceRate } from './instance-limit.ts'
 
@@ -156,6 +158,20 @@ describe('a request that names its URL', () => {
     expect(refused).toEqual(isLetThrough ? undefined : expect.stringContaining('redirect'))
     expect(passed).toHaveLength(isLetThrough ? 1 : 0)
   })
+})
+
+it('a request that breaks off within its body is no failure of the runtime', async () => {
+  const failures: unknown[] = []
+  const note = (message: unknown) => failures.push(message)
+  caughtFailures.subscribe(note)
+  onTestFinished(() => void caughtFailures.unsubscribe(note))
+  const sent = connect(path)
+  sent.write(`POST ${hostPaths.identityToken} HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{`)
+  await once(sent, 'connect')
+  await manyTurns()
+  sent.destroy()
+  await manyTurns()
+  expect([failures, passed]).toEqual([[], []])
 })
 
 it('refuses a header twice that decides what is asked', async () => {

@@ -161,19 +161,23 @@ async function answerOwn(
   }
   const text = await readText(request)
   try {
-    sendJson(response, 200, JSON.stringify(await answer(parseJson(text ?? ''), request)))
+    sendJson(response, 200, JSON.stringify(await answer(parseJson(text), request)))
   } catch (cause) {
     if (!(cause instanceof RpcError)) throw cause
     sendRefusal(response, refusalOf(cause))
   }
 }
 
-/** The body as text, or undefined if it is longer than {@link maxBody} characters. Reads no more than that. */
-async function readText(request: IncomingMessage): Promise<string | undefined> {
+/** The body as text, or "" if it breaks off or is longer than {@link maxBody} characters. Reads no more than that. */
+async function readText(request: IncomingMessage): Promise<string> {
   let text = ''
-  for await (const chunk of request.setEncoding('utf8')) {
-    text += chunk
-    if (text.length > maxBody) return undefined
+  try {
+    for await (const chunk of request.setEncoding('utf8')) {
+      text += chunk
+      if (text.length > maxBody) return ''
+    }
+  } catch {
+    return ''
   }
   return text
 }
