@@ -56,6 +56,7 @@ export const trustGroups: readonly Group[] = [
   beside('runtime-tokens', 'apps/runtime/src/api', 'token-endpoint', 'rest/nodes-routes'),
   beside('clocks', `${kit}/clock`, 'clock', 'believed-time'),
   beside('store-passwords', `${kit}/store`, 'store-password'),
+  beside('certificates', `${kit}/http`, 'certificate'),
   {
     name: 'rpc-requests',
     sources: [`${kit}/http/{rpc-listener,rpc-call}.ts`],

@@ -90,7 +90,7 @@ function identify(...paths: readonly string[]): string {
   return paths
     .map((path) => statSync(path, { bigint: true }))
     .map(({ dev, ino, size, mtimeNs }) => `${dev}:${ino}:${size}:${mtimeNs}`)
-    .join(' ')
+    .join()
 }
 
 /** @throws Error if a file cannot be read; CertificateError if what it contains cannot be used */
