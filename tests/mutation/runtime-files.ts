@@ -19,6 +19,11 @@ export const runtimeGroups: readonly Group[] = [
     sources: [`${gateway}/refusal.ts`],
     tests: [`${gateway}/{refusal,refusal-status}.test.ts`],
   },
+  {
+    name: 'gateway-proxy',
+    sources: [`${gateway}/{proxy,exchange}.ts`],
+    tests: [`${gateway}/{proxy,exchange}.test.ts`],
+  },
   beside('gateway-requests', gateway, 'gateway'),
   beside('gateway-proofs', gateway, 'proven-request', 'instance-limit', 'origin-wide'),
   {

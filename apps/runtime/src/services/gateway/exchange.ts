@@ -44,9 +44,6 @@ export class Exchange implements CarrierUser {
   readonly #answer: ClientAnswer
   readonly #count: RequestCount
   readonly #limit: NodeJS.Timeout
-  readonly #onClientGone = safely('gateway.client-gone', () => {
-    if (!this.#exchanged.response.writableFinished) this.#end(false)
-  })
   #unwatch: () => void = () => undefined
   #isOver = false
 
@@ -56,7 +53,7 @@ export class Exchange implements CarrierUser {
     this.#parts = parts
     this.#exchanged = exchanged
     this.#isRepeated = isRepeated
-    this.#method = request.method ?? 'GET'
+    this.#method = request.method!
     this.#count = countRequest(passage.running, parts.now)
     this.#carrier = passage.speaksHttp2
       ? new Http2Carrier(parts.sessions, exchanged)
@@ -71,13 +68,15 @@ export class Exchange implements CarrierUser {
   start(): void {
     const { response, passage } = this.#exchanged
     this.#unwatch = passage.endWithCaller((cause) => this.#onRevoked(cause))
-    response.on('close', this.#onClientGone)
+    response.on(
+      'close',
+      safely('gateway.client-gone', () => this.#end(false)),
+    )
     this.#carrier.start(this)
   }
 
   /** The connection closed. An instance may have closed a persistent connection while the request was on its way. */
   gone(cause?: Error): void {
-    if (this.#isOver) return
     const attempt = {
       method: this.#method,
       hasBody: this.#exchanged.body !== 'none',
@@ -85,10 +84,8 @@ export class Exchange implements CarrierUser {
       isAnswered: this.#answer.hasBegun,
       isRepeated: this.#isRepeated,
     }
-    if (mayRepeat(attempt)) {
-      this.#end(false)
-      new Exchange(this.#parts, this.#exchanged, true).start()
-    } else this.onBroken(cause?.message ?? 'it ended the connection')
+    if (!mayRepeat(attempt)) this.onBroken(cause?.message ?? 'it ended the connection')
+    else if (this.#end(false)) new Exchange(this.#parts, this.#exchanged, true).start()
   }
 
   failed(cause: Error): void {
@@ -142,26 +139,27 @@ export class Exchange implements CarrierUser {
   }
 
   #onRevoked(cause: RpcError): void {
-    if (this.#isOver) return
-    this.#end(false)
-    this.#answer.revoke(cause)
+    if (this.#end(false)) this.#answer.revoke(cause)
   }
 
   #refuse(status: number, reason: string, message: string): void {
-    if (this.#isOver) return
-    this.#end(false)
-    this.#answer.refuse({ status, reason, message })
+    if (this.#end(false)) this.#answer.refuse({ status, reason, message })
   }
 
-  /** Releases all that this request holds. @param isReusable whether the connection may carry another request */
-  #end(isReusable: boolean): void {
-    if (this.#isOver) return
+  /**
+   * Releases all that this request holds.
+   *
+   * @param isReusable whether the connection may carry another request
+   * @returns whether it was not over before
+   */
+  #end(isReusable: boolean): boolean {
+    if (this.#isOver) return false
     this.#isOver = true
     clearTimeout(this.#limit)
     this.#unwatch()
     this.#count.end()
-    this.#exchanged.response.off('close', this.#onClientGone)
     this.#answer.resume()
     this.#carrier.end(isReusable)
+    return true
   }
 }
