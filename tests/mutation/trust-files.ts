@@ -59,7 +59,7 @@ export const trustGroups: readonly Group[] = [
   beside('certificates', `${kit}/http`, 'certificate'),
   {
     name: 'rpc-requests',
-    sources: [`${kit}/http/{rpc-listener,rpc-call}.ts`],
+    sources: [`${kit}/http/{rpc-listener,rpc-call,rpc-upgrade}.ts`],
     tests: [`${kit}/http/rpc-listener.test.ts`],
   },
   beside('hot-path', `${kit}/http-app`, 'hot-path'),

@@ -297,6 +297,7 @@ describe('a listener', () => {
     ['for another path', '/other', {}, false, 404, 'not_found'],
     ['of a foreign page', rpcPath, { Origin: 'https://evil.example' }, false, 403, ''],
     ['while it is busy', rpcPath, {}, true, 503, 'busy'],
+    ['for another path while it is busy', '/other', {}, true, 404, 'not_found'],
   ])('a WebSocket %s (%s) is answered', async (_, path, headers, isBusy, status, reason) => {
     const given: object[] = []
     const send = await listen({
