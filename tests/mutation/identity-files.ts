@@ -56,6 +56,11 @@ export const identityGroups: readonly Group[] = [
   beside('identity-apps', `${identity}/registry/projects`, 'projects', 'project-apps'),
   beside('identity-nodes', `${identity}/registry/nodes`, 'nodes', 'device-labels'),
   beside('identity-passkeys', `${identity}/registry/credentials`, 'passkeys'),
+  {
+    name: 'identity-node-lists',
+    sources: [`${identity}/registry/nodes/{device-vitals,node-filter,node-lists,node-rows}.ts`],
+    tests: [`${identity}/registry/nodes/{device-vitals-suite,node-lists-suite,nodes}.test.ts`],
+  },
   beside('identity-enrolment', `${identity}/tokens`, 'enrolment/enrolment', 'company/company-sign-in'),
   beside('identity-measures', `${identity}/tokens`, 'measure-tokens'),
   beside('identity-pages', `${identity}/api/console`, 'pages'),

@@ -12,6 +12,10 @@ const signIns = 'apps/identity/src/registry/sign-ins'
 const federation = 'apps/identity/src/tokens/federation'
 const noJson = 'neither text is JSON in base64url, so the token is no JWT'
 
+const nodes = 'apps/identity/src/registry/nodes'
+const searched = "search === '' ? fixed('nodes WHERE') : found(accountId, search),"
+const findsAll = 'every node of an account has a row with its names, and each has the text ""'
+
 export const identity: readonly Equivalent[] = [
   ...of(
     'apps/identity/src/api/endpoints/cors.ts',
@@ -41,6 +45,33 @@ export const identity: readonly Equivalent[] = [
     ["const [header = '', payload = ''] = token.split('.', 2)", '\'\' → "Stryker was here!"', noJson],
     ['} catch {', '{ return undefined } → {}', 'a function without a result returns undefined'],
   ),
+  ...of(
+    `${nodes}/node-filter.ts`,
+    [searched, "search === '' → false", findsAll],
+    [searched, '\'\' → "Stryker was here!"', findsAll],
+    ...[
+      "at === 0 && search === '' → true",
+      "at === 0 && search === '' → false",
+      "at === 0 && search === '' → at === 0 || search === ''",
+      'at === 0 → true',
+      'at === 0 → at !== 0',
+      "search === '' → true",
+      "search === '' → search !== ''",
+      '\'\' → "Stryker was here!"',
+    ].map(
+      (change) =>
+        [
+          "...wanted.map(([kind, value], at) => withFacet(accountId, kind, value, at === 0 && search === '')),",
+          change,
+          'both conditions find the same nodes; it decides which index is read first',
+        ] as const,
+    ),
+  ),
+  ...of(`${nodes}/node-lists.ts`, [
+    "const directionOf = (isDescending: boolean): string => (isDescending ? 'DESC' : 'ASC')",
+    '\'ASC\' → ""',
+    'SQL sorts in ascending order without a word, too',
+  ]),
   ...of(
     `${federation}/verify-by-rules.ts`,
     ["const name = algorithms.join(' ')", '\' \' → ""', 'no name of an algorithm is a part of two others'],

@@ -92,12 +92,51 @@ describeOnStores(
       expect((await pageOf({ search: 'bb' })).total).toBe(2)
       expect((await pageOf({ search: '%' })).names).toEqual(['kiosk_50%'])
       expect((await pageOf({ search: '_' })).names).toEqual(['kiosk_50%'])
+      expect((await pageOf({ search: '!' })).names).toEqual([])
+      expect((await pageOf({ search: '!%' })).names).toEqual([])
       expect((await pageOf({ search: "'; DROP" })).names).toEqual(['pump'])
       expect((await pageOf({ search: 'van', state: 'away' })).counts).toEqual({
         online: 1,
         away: 1,
         blocked: 0,
       })
+    })
+
+    it('lists all nodes as they were added, those of an account, and some after others', async () => {
+      const idsOf = (nodes: readonly { nodeId: string }[]) => nodes.map(({ nodeId }) => nodeId)
+      expect(idsOf(await lists.list())).toEqual(['aa01', 'bb03', 'ab02', 'bb04'])
+      expect(idsOf(await lists.list('a'))).toEqual(['aa01', 'bb03', 'ab02', 'bb04'])
+      expect(await lists.list('b')).toEqual([])
+      const filter = { ...all, onlineSince: 2000 }
+      const [first, second] = await lists.after('a', filter, undefined, 2)
+      expect([first!.node.nodeId, second!.node.nodeId]).toEqual(['aa01', 'bb03'])
+      expect(first!.label).toEqual({ name: '', tags: [] })
+      const third = await lists.after('a', { ...filter, state: 'online' }, first!.node, 1)
+      expect(idsOf(third.map(({ node }) => node))).toEqual(['bb03'])
+      const last = await lists.after('a', filter, second!.node, 9)
+      expect(idsOf(last.map(({ node }) => node))).toEqual(['ab02', 'bb04'])
+    })
+
+    it('lists when nodes were last seen, and which are blocked', async () => {
+      const filter = { ...all, onlineSince: 2000 }
+      const some = await lists.standings('a', filter, undefined, 2)
+      expect(some).toEqual([
+        { nodeId: 'aa01', lastSeenAt: 1000, isBlocked: false },
+        { nodeId: 'bb03', lastSeenAt: 2000, isBlocked: false },
+      ])
+      expect(await lists.standings('a', filter, some[1], 9)).toEqual([
+        { nodeId: 'ab02', lastSeenAt: 3000, isBlocked: false },
+        { nodeId: 'bb04', lastSeenAt: 4000, isBlocked: true },
+      ])
+      const blocked = await lists.standings('a', { ...filter, state: 'blocked' }, some[0], 9)
+      expect(blocked.map(({ nodeId }) => nodeId)).toEqual(['bb04'])
+    })
+
+    it('finds what devices need', async () => {
+      await store.run(sql`INSERT INTO device_needs (account_id, node_id, need) VALUES ('a', 'bb03', 'disk')`)
+      expect((await pageOf({ need: 'disk' })).names).toEqual(['kiosk_50%'])
+      expect((await pageOf({ need: 'disk', search: 'van' })).names).toEqual([])
+      expect((await pageOf({ need: 'clock' })).names).toEqual([])
     })
 
     it('finds labels, orders by them, and hides those of another account', async () => {

@@ -36,11 +36,13 @@ interface NodePage {
   readonly counts: Readonly<Record<NodeState, number>>
 }
 
+const directionOf = (isDescending: boolean): string => (isDescending ? 'DESC' : 'ASC')
+
 /** IDs of a page, in its order: only indexes are read for them. */
 function chosen(accountId: string, query: NodeQuery): Statement {
   const { order, isDescending, size, page } = query
   const { from, value } = orders[order]
-  const direction = isDescending ? 'DESC' : 'ASC'
+  const direction = directionOf(isDescending)
   const isOfNode = from === 'nodes'
   const id = isOfNode ? 'nodes.node_id' : 'facet.node_id'
   return join(
@@ -56,13 +58,15 @@ function chosen(accountId: string, query: NodeQuery): Statement {
 }
 
 /** Rows of the nodes that a statement chooses. */
-const rowsOf = (choice: Statement, direction: 'ASC' | 'DESC'): Statement =>
-  join(
+function rowsOf(choice: Statement, isDescending = false): Statement {
+  const direction = directionOf(isDescending)
+  return join(
     fixed(`SELECT nodes.*, ${labelColumns} FROM (`),
     choice,
     fixed(`) AS chosen JOIN nodes ON nodes.node_id = chosen.node_id ${joinLabels}
       ORDER BY chosen.sorted_by ${direction}, nodes.node_id ${direction}`),
   )
+}
 
 const counted = (accountId: string, query: NodeFilter): Statement =>
   join(
@@ -148,20 +152,20 @@ export const createNodeLists = (store: SqlStore, { toNode }: NodeRows): NodeList
   async page(accountId, query) {
     const { state, isDescending } = query
     const [rows, [row]] = await Promise.all([
-      store.run(rowsOf(chosen(accountId, query), isDescending ? 'DESC' : 'ASC')),
+      store.run(rowsOf(chosen(accountId, query), isDescending)),
       store.run(counted(accountId, query)),
     ])
     const { known, blocked, online } = {
-      known: Number(row?.known ?? 0),
-      blocked: Number(row?.blocked ?? 0),
-      online: Number(row?.online ?? 0),
+      known: Number(row!.known),
+      blocked: Number(row!.blocked),
+      online: Number(row!.online),
     }
     const counts = { online, blocked, away: known - blocked - online }
     const nodes = rows.map((each) => ({ node: toNode(each), label: toLabel(each) }))
     return { nodes, total: state === undefined ? known : counts[state], counts }
   },
   async after(accountId, filter, last, size) {
-    const rows = await store.run(rowsOf(following(accountId, filter, last, size), 'ASC'))
+    const rows = await store.run(rowsOf(following(accountId, filter, last, size)))
     return rows.map((each) => ({ node: toNode(each), label: toLabel(each) }))
   },
   async standings(accountId, filter, last, size) {
@@ -174,6 +178,6 @@ export const createNodeLists = (store: SqlStore, { toNode }: NodeRows): NodeList
   },
   async accountKeyEpoch(accountId) {
     const [row] = await store.run(sql`SELECT epoch FROM account_keys WHERE account_id = ${accountId}`)
-    return (row?.epoch as number | undefined) ?? 0
+    return row ? (row.epoch as number) : 0
   },
 })
