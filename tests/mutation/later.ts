@@ -13,7 +13,6 @@ const aboutTrust = [
   'apps/identity/src/api/console/places.ts',
   'apps/identity/src/tokens/federation/issuer-keys.ts',
   'apps/runtime/src/api/mcm/routes.ts',
-  'apps/runtime/src/api/rest/rest.ts',
   'apps/runtime/src/services/deployments/deployments.ts',
   'apps/runtime/src/services/deployments/first-version.ts',
   'apps/runtime/src/services/gateway/egress.ts',
@@ -154,4 +153,4 @@ const aboutTools = [
 export const later: readonly string[] = [...aboutTrust, ...aboutForeignBytes, ...aboutTools]
 
 /** How many files wait. It may only get smaller. */
-export const laterCount = 136
+export const laterCount = 135
