@@ -39,6 +39,11 @@ export const trustGroups: readonly Group[] = [
     tests: [`${discovery}/endpoints/{read-json,sessions,fixes}.test.ts`],
   },
   beside('discovery-trust', discovery, 'trust/trust'),
+  {
+    name: 'discovery-registry',
+    sources: [`${discovery}/registry/{registry,tracks}.ts`],
+    tests: [`${discovery}/registry/registry-suite.test.ts`],
+  },
   beside(
     'request-limits',
     `${kit}/http`,

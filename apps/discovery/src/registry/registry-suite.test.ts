@@ -1,8 +1,9 @@
 /** What is registered of nodes, on SQLite and on PostgreSQL. */
+import { maxStated } from '@selvedge/protocol'
 import { openSql } from '@selvedge/service-kit/sql'
-import type { SqlStore } from '@selvedge/service-kit/store'
+import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { describeOnStores } from '../../../../tests/harness/databases.ts'
 import { migrations } from '../schema.ts'
 import { openSecret } from '../sessions/sessions.ts'
@@ -61,6 +62,18 @@ describeOnStores(
       ])
       expect(await registry.find('b', ['x'])).toEqual([])
       expect(await registry.find('a', [])).toEqual([])
+      const many = Array.from({ length: 50 }, (_, at) => `10.0.1.${at}`)
+      await state(node('x', { addresses: many }))
+      const addresses = many.slice(0, maxStated.addresses)
+      expect(await registry.find('a', ['x'])).toMatchObject([{ addresses }])
+    })
+
+    it('locks one of 64 rows while a node joins an account', async () => {
+      for (const accountId of 'abcdefgh') await state(node(accountId, { accountId }))
+      const rows = await database.run(sql`SELECT name FROM counters WHERE name LIKE 'nodes%'`)
+      const locks = rows.map(({ name }) => Number(/^nodes (\d+)$/.exec(name as string)?.[1]))
+      expect(locks.length).toBeGreaterThan(1)
+      for (const lock of locks) expect(lock).toBeLessThan(64)
     })
 
     it('lets the former account forget a node before the new one has it, and tries that again', async () => {
@@ -98,7 +111,21 @@ describeOnStores(
           /before the node changed accounts/,
         )
       expect(await registry.find('a', ['x'])).toEqual([])
-      expect(await state(node('x'), { ...token, iat: 13, epoch: 12 })).toBeGreaterThan(second)
+      const third = await state(node('x'), { ...token, iat: 13, epoch: 12 })
+      expect(third).toBeGreaterThan(second)
+      // A node that states the account that it has may show the token before.
+      expect(await state(node('x'), { ...token, iat: 12, epoch: 11 })).toBe(third)
+      // The numbers of another issuer are compared with its own only.
+      expect(await state(node('x', { accountId: 'b' }), { iss: 'j', iat: 0, epoch: 0 })).toBeGreaterThan(
+        third,
+      )
+    })
+
+    it('counts up when a node comes back after it was forgotten', async () => {
+      const first = await state(node('x'))
+      clock.advance(1)
+      await registry.forgetSilent(clock.now(), async () => undefined)
+      expect(await state(node('x'))).toBeGreaterThan(first)
     })
 
     it('adds nothing to a track from before the node changed hands', async () => {
@@ -138,15 +165,22 @@ describeOnStores(
       await state(node('x'))
       await state(node('y'))
       const heardAt = async () => (await registry.find('a', ['x', 'y'])).map((each) => each.heardAt - start)
-      clock.advance(59_000)
+      clock.advance(59_999)
       registry.heard('x')
-      clock.advance(2000)
+      expect(registry.waiting()).toBe(0)
+      clock.advance(1)
       registry.heard('x')
+      registry.heard('x')
+      expect(registry.waiting()).toBe(1)
       await registry.close()
-      expect((await heardAt()).sort((a, b) => a - b)).toEqual([0, 61_000])
+      expect((await heardAt()).sort((a, b) => a - b)).toEqual([0, 60_000])
       clock.set(start)
       await state(node('x'))
       expect(await heardAt()).toEqual([0, 0])
+      // A clock that was corrected by more than the interval.
+      clock.set(start - 60_000)
+      registry.heard('x')
+      expect(registry.waiting()).toBe(1)
     })
 
     it('keeps the points of a track once each, and deletes them with its end, its account or its owner’s word', async () => {
@@ -182,7 +216,7 @@ describeOnStores(
       const small = createTracks(database, clock, log, 10)
       const term = await state(node('x', { trackUntil: start + 1000 }))
       await small.add({ nodeId: 'y', term: await state(node('y', { trackUntil: start + 1000 })) }, track(3))
-      for (let at = 0; at < 10; at++) await small.add({ nodeId: 'x', term }, track(10, at * 10))
+      for (let at = 0; at < 20; at++) await small.add({ nodeId: 'x', term }, track(5, at * 5))
       small.close()
       expect((await tracks.of('x', 99)).map((each) => each.fixedAt)).toEqual(
         track(10, 90).map((each) => each.fixedAt),
@@ -198,3 +232,66 @@ describeOnStores(
   },
   migrations,
 )
+
+describe('in the background', () => {
+  const parts = { clock: createFakeClock(), writeIntervalMs: 60_000, maxNodes: 5 }
+  /** A database that executes nothing, until the returned function is called. */
+  function slowDatabase() {
+    const statements: string[] = []
+    let answer: (outcome: Promise<never[]>) => void = () => undefined
+    const run = ({ sql: text }: { sql: string }) => {
+      statements.push(text)
+      return new Promise<never[]>((resolve) => {
+        answer = resolve
+      })
+    }
+    const transaction = vi.fn(async () => Promise.reject(new Error('failover')))
+    return {
+      database: { run, transaction } as never,
+      statements,
+      transaction,
+      answer: (with_: Promise<never[]>) => answer(with_),
+    }
+  }
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('signs of life are written every five seconds, and the last ones when it closes', async () => {
+    const { database, statements, answer } = slowDatabase()
+    const log = createMemoryLog()
+    const registry = createRegistry({ ...parts, database, log })
+    for (let at = 0; at < 501; at++) registry.heard(`n${at}`)
+    await vi.advanceTimersByTimeAsync(5000)
+    expect([statements.length, registry.waiting()]).toEqual([1, 0])
+    registry.heard('late')
+    const closed = registry.close()
+    // What fails is logged, and the rest is written.
+    answer(Promise.reject(new Error('failover')))
+    await vi.advanceTimersByTimeAsync(0)
+    answer(Promise.resolve([]))
+    await vi.advanceTimersByTimeAsync(0)
+    answer(Promise.resolve([]))
+    await closed
+    expect(log.lines.join()).toMatch(/signs of life can not be written.*failover/)
+    expect(statements).toHaveLength(3)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('expired tracks are deleted every minute, until it closes', async () => {
+    const { database, transaction } = slowDatabase()
+    const log = createMemoryLog()
+    const tracks = createTracks(database, parts.clock, log)
+    await tracks.add({ nodeId: 'x', term: 0 }, [])
+    await vi.advanceTimersByTimeAsync(59_999)
+    expect(transaction).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(transaction).toHaveBeenCalledOnce()
+    expect(log.lines.join()).toMatch(/expired tracks could not be deleted.*failover/)
+    tracks.close()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})

@@ -160,6 +160,7 @@ export function createRegistry({ database, clock, log, writeIntervalMs, maxNodes
         const silent = await database.run(
           sql`SELECT node_id, account_id FROM nodes WHERE heard_at < ${since} ORDER BY heard_at LIMIT ${most}`,
         )
+        if (silent.length === 0) return
         for (const { node_id, account_id } of silent) {
           const nodeId = node_id as string
           await forget({ nodeId, accountId: account_id as string })
@@ -170,7 +171,6 @@ export function createRegistry({ database, clock, log, writeIntervalMs, maxNodes
             sql`DELETE FROM nodes WHERE node_id = ${nodeId} AND heard_at < ${since}`,
           ])
         }
-        if (silent.length < most) return
       }
     },
     async close() {
