@@ -182,7 +182,7 @@ export const runtime: Bounds = {
     ),
   },
   'apps/runtime/src/services/engines/oci/engine-traits.ts': {
-    'createTraitsOf.known': own('one for each engine socket: Docker, Podman'),
+    'createKnownTraits.known': own('one for each engine socket: Docker, Podman'),
   },
   'apps/runtime/src/services/engines/oci/disk-watch.ts': {
     'createDiskWatch.watched': lasting(

@@ -2,7 +2,7 @@
 import { type RpcError, readSettings } from '@selvedge/protocol'
 import type { EngineReport } from '../engine.ts'
 import { findEngine } from './engine-api.ts'
-import { type EngineTraits, isInVirtualMachine, readTraits } from './engine-traits.ts'
+import { type EngineTraits, isInVirtualMachine, type TraitsOf } from './engine-traits.ts'
 import { canGive } from './given.ts'
 import type { HostGuard } from './host-guard.ts'
 import { rangesHint } from './id-ranges.ts'
@@ -48,10 +48,12 @@ const usersHint = ({ isPodman }: EngineTraits): string =>
  * Describes the engine with the layers that a container gets by default.
  *
  * @param socket of the engine; empty: the first that is found
+ * @param traitsOf how it is asked
  * @param missingDevices devices that the configuration grants and no container gets, each with the reason. Never rejects
  */
 export async function describeEngine(
   socket: string,
+  traitsOf: TraitsOf,
   { missing }: HostGuard,
   users: UsersOf,
   outbound: Pick<Outbound, 'missing'>,
@@ -59,7 +61,7 @@ export async function describeEngine(
 ): Promise<EngineReport> {
   try {
     const api = findEngine(socket)
-    const traits = await readTraits(api)
+    const traits = await traitsOf(api)
     const { isRootless } = traits
     const version = traits.version && `${nameOf(api.socketPath)} ${traits.version}`
     const detail = `${api.socketPath}, version ${traits.version}${kindOf(traits)}`

@@ -30,6 +30,8 @@ export interface EngineApi {
    * @throws EngineError when the engine refuses; RpcError `engine_unavailable` when it does not answer, or not as expected
    */
   read<T>(path: string, schema: z.ZodType<T>): Promise<T>
+  /** Asks whether it answers. @throws as `read` */
+  ping(): Promise<void>
   /** Makes something, and reads the answer of the engine. @throws as `read` */
   ask<T>(path: string, body: object, schema: z.ZodType<T>): Promise<T>
   /** Changes something; the answer's body is not looked at. @param maxIdleMs for calls that take their time. @throws as `read` */
@@ -170,6 +172,9 @@ function createEngineApi(socketPath: string): EngineApi {
     async read(path, schema) {
       const text = await textOf({ method: 'GET', path, headers: {}, maxIdleMs: idleMs, send: end() })
       return parse(`GET ${path}`, text, schema)
+    },
+    async ping() {
+      await textOf({ method: 'GET', path: '/_ping', headers: {}, maxIdleMs: idleMs, send: end() })
     },
     async ask(path, body, schema) {
       return parse(`POST ${path}`, await post('POST', path, body), schema)

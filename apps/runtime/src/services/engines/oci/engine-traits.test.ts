@@ -1,6 +1,7 @@
 /** What engines answered about themselves, each in its own way. */
-import { expect, it } from 'vitest'
-import { traitsIn } from './engine-traits.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { EngineApi } from './engine-api.ts'
+import { createKnownTraits, traitsIn } from './engine-traits.ts'
 
 const podman = {
   ServerVersion: '4.3.1',
@@ -38,4 +39,44 @@ it('reads the kind, the user namespace and the seccomp profile', () => {
   expect(traitsIn(podman)).toMatchObject({ isPodman: true, isRemapped: false, hasSeccomp: true })
   expect(traitsIn(withOption('name=userns'))).toMatchObject({ isPodman: false, isRemapped: true })
   expect(traitsIn({ SecurityOptions: null })).toMatchObject({ hasSeccomp: false, isRemapped: false })
+})
+
+describe('an engine', () => {
+  let nowMs = 0
+  let version = 1
+  const asked: string[] = []
+  const api = {
+    socketPath: '/a.sock',
+    read: async (path: string) => {
+      asked.push(path)
+      return { ServerVersion: String(version++) }
+    },
+    ping: async () => {
+      asked.push('/_ping')
+    },
+  } as unknown as EngineApi
+  beforeEach(() => {
+    asked.length = 0
+    nowMs = 0
+    version = 1
+  })
+
+  it('is asked once for containers, and a minute later for a description', async () => {
+    const known = createKnownTraits(() => nowMs)
+    for (let times = 0; times < 2; times++) expect((await known.of(api)).version).toBe('1')
+    nowMs = 60_000
+    expect((await known.recent(api)).version).toBe('1')
+    expect(asked).toEqual(['/info', '/_ping'])
+    nowMs = 60_001
+    expect((await known.recent(api)).version).toBe('2')
+    expect((await known.of(api)).version).toBe('2')
+    expect(asked).toEqual(['/info', '/_ping', '/info'])
+  })
+
+  it('that does not answer any more is not described', async () => {
+    const known = createKnownTraits(() => nowMs)
+    await known.of(api)
+    const away = { ...api, ping: () => Promise.reject(new Error('away')) }
+    await expect(known.recent(away)).rejects.toThrow('away')
+  })
 })

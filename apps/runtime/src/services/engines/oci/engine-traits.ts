@@ -1,4 +1,4 @@
-/** What an engine is and can do. It is asked once: some take most of a second to answer. */
+/** What an engine is and can do. It is asked rarely: some take most of a second to answer. */
 import { readFileSync } from 'node:fs'
 import type * as z from 'zod'
 import * as answers from './answers.ts'
@@ -83,14 +83,31 @@ export function traitsIn(found: Info): EngineTraits {
 const hasCgroups = ({ CgroupVersion, CgroupDriver, MemoryLimit }: Info, isRootless: boolean): boolean =>
   CgroupDriver !== 'none' && MemoryLimit !== false && !(isRootless && CgroupVersion === '1')
 
-export const readTraits = async (api: EngineApi): Promise<EngineTraits> =>
-  traitsIn(await api.read('/info', answers.info))
+/** Milliseconds for which an answer describes the engine: Podman looks up its packages for each answer, in a quarter of a second of a processor. */
+const recentMs = 60_000
 
-export function createTraitsOf(): TraitsOf {
-  const known = new Map<string, EngineTraits>()
-  return async (api) => {
-    const traits = known.get(api.socketPath) ?? (await readTraits(api))
-    known.set(api.socketPath, traits)
+export interface KnownTraits {
+  /** As they were when the engine was first used. */
+  readonly of: TraitsOf
+  /** At most a minute old, of an engine that answers now. */
+  readonly recent: TraitsOf
+}
+
+/** @param now monotonic milliseconds */
+export function createKnownTraits(now: () => number = () => performance.now()): KnownTraits {
+  const known = new Map<string, { readonly traits: EngineTraits; readonly at: number }>()
+  const read: TraitsOf = async (api) => {
+    const traits = traitsIn(await api.read('/info', answers.info))
+    known.set(api.socketPath, { traits, at: now() })
     return traits
+  }
+  return {
+    of: async (api) => known.get(api.socketPath)?.traits ?? read(api),
+    async recent(api) {
+      const found = known.get(api.socketPath)
+      if (found === undefined || now() - found.at > recentMs) return read(api)
+      await api.ping()
+      return found.traits
+    },
   }
 }

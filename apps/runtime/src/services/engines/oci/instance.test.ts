@@ -30,6 +30,7 @@ const api: EngineApi = {
     calls.push({ path, maxIdleMs })
     return path.includes('/wait') && !answersAtOnce ? new Promise(() => undefined) : Promise.resolve()
   },
+  ping: () => Promise.resolve(),
   ask: () => new Promise(() => undefined),
   upload: () => Promise.resolve(''),
   follow: (path) => {

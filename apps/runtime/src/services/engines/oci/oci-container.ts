@@ -53,6 +53,8 @@ export interface OciHost {
   readonly guard: HostGuard
   readonly images: EngineImages
   readonly traitsOf: TraitsOf
+  /** For descriptions. */
+  readonly recentTraitsOf: TraitsOf
   readonly users: UsersOf
   readonly disk: DiskWatch
   readonly outbound: Outbound

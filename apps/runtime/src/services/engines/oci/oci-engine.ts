@@ -14,7 +14,7 @@ import { describeEngine } from './describe-engine.ts'
 import { createDiskWatch } from './disk-watch.ts'
 import { findEngine, ignoreMissing } from './engine-api.ts'
 import { createEngineImages } from './engine-images.ts'
-import { createTraitsOf, type TraitsOf } from './engine-traits.ts'
+import { createKnownTraits, type TraitsOf } from './engine-traits.ts'
 import { createHostGuard, type HostGuard } from './host-guard.ts'
 import { type SubordinateFiles, systemFiles } from './id-ranges.ts'
 import { declaresVolumes, readImageConfig } from './image-config.ts'
@@ -69,9 +69,9 @@ function createHost(parts: OciEngineParts): OciHost {
   const images = createEngineImages(`localhost/selvedge-${owner}`, blobs)
   const users = createUsersOf(owner, subordinates)
   let engineFolder: string | undefined
-  const readTraits = createTraitsOf()
+  const known = createKnownTraits()
   const traitsOf: TraitsOf = async (api) => {
-    const traits = await readTraits(api)
+    const traits = await known.of(api)
     engineFolder = traits.folder
     return traits
   }
@@ -86,6 +86,7 @@ function createHost(parts: OciEngineParts): OciHost {
     guard,
     images,
     traitsOf,
+    recentTraitsOf: known.recent,
     users,
     disk,
     outbound,
@@ -149,6 +150,13 @@ export function createOciEngine(parts: OciEngineParts): Engine {
       removeOtherFiles(owner, new Set())
     },
     describe: () =>
-      describeEngine(socket, guard, users, outbound, missingCdiDevices(cdi.granted, cdi.folders)),
+      describeEngine(
+        socket,
+        host.recentTraitsOf,
+        guard,
+        users,
+        outbound,
+        missingCdiDevices(cdi.granted, cdi.folders),
+      ),
   }
 }
