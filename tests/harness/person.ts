@@ -15,10 +15,12 @@ export interface PersonAtBrowser {
   close(): Promise<void>
 }
 
+/** @param options with `map`, the page draws the map, which needs a second of a processor for each page without a graphics card */
 export async function openBrowser(
-  options: { width?: number; height?: number; dark?: boolean; flags?: readonly string[] } = {},
+  options: { width?: number; height?: number; dark?: boolean; map?: boolean; flags?: readonly string[] } = {},
 ): Promise<PersonAtBrowser> {
-  const browser: Browser = await launchBrowser(...(options.flags ?? []))
+  const { map = false, flags = [] } = options
+  const browser: Browser = await launchBrowser(...(map ? [] : ['--disable-3d-apis']), ...flags)
   const context = await browser.newContext({
     viewport: { width: options.width ?? 1280, height: options.height ?? 900 },
     colorScheme: options.dark ? 'dark' : 'light',

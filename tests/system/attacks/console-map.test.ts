@@ -120,7 +120,7 @@ describe('the background of the map', needs('chromium-headless-shell'), () => {
         `--console.mapHosts=${tiles.origin}`,
       ],
     })
-    person = await openBrowser(viewport)
+    person = await openBrowser({ ...viewport, map: true })
     tab = person.page
     await becomeOwner(tab, stack.identity.ready.setup!)
     const token = await accessToken(stack, await createProject(stack.state, 'ada@example.com'))

@@ -26,7 +26,7 @@ function useFleet(flags: readonly string[]) {
   beforeAll(async () => {
     folder = await temporaryFolder()
     identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts })
-    person = await openBrowser({ flags })
+    person = await openBrowser({ flags, map: true })
     const now = Math.floor(Date.now() / 1000)
     const places = names.map((name) => [nodeIdOf(name), ...locations[name], now, now + 1500])
     await person.page.route('**/console/places*', (route) => route.fulfill({ json: places }))
