@@ -31,6 +31,8 @@ describe('a Debian package', {
     for (const each of ['upper', 'work']) mkdirSync(join(folder.path, 'disk', each))
     const layers = `lowerdir=/,upperdir=${folder.path}/disk/upper,workdir=${folder.path}/disk/work`
     execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', layers, machine])
+    // The index of all manual pages of the machine is rebuilt for each change of packages otherwise.
+    rmSync(at('var/lib/man-db/auto-update'), { force: true })
     // As on a machine where systemd runs; what it is asked is written down.
     mkdirSync(at('run/systemd/system'), { recursive: true })
     const record = (tool: string, more = '') =>

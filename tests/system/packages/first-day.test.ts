@@ -3,7 +3,7 @@
  * overlay and in a network of its own, where a script replaces systemd.
  */
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { canMakeDebs, makeDeb } from '../../../packaging/deb/deb.ts'
@@ -65,6 +65,8 @@ describe('the page for operators', {
     for (const each of ['proc', 'dev']) mount('--rbind', `/${each}`, at(each))
     networks = makeNetworks({ day: {} })
 
+    // The index of all manual pages of the machine is rebuilt for each change of packages otherwise.
+    rmSync(at('var/lib/man-db/auto-update'), { force: true })
     mkdirSync(at('run/systemd/system'), { recursive: true })
     copyFileSync(join(import.meta.dirname, 'day/systemctl'), at('usr/bin/systemctl'))
     copyFileSync(join(import.meta.dirname, 'day/systemctl'), at('usr/bin/deb-systemd-invoke'))
