@@ -39,17 +39,33 @@ it('a file that passes at its second attempt is named, and the run is good', asy
   expect(
     lines.filter((line) => line.startsWith('unstable: tests/system/guards/run/attempts.ts')),
   ).toHaveLength(1)
-  expect(lines.at(-1)).toBe('1 passed, 0 failed, 0 skipped')
+  expect(lines.at(-1)).toBe('2 passed, 0 failed, 0 skipped')
 })
 
 it('a file that fails twice fails the run', async () => {
   const { code, lines } = await runTests(2)
   expect(code).toBe(1)
-  expect(lines.at(-1)).toBe('0 passed, 1 failed, 0 skipped')
+  expect(lines.at(-1)).toBe('1 passed, 1 failed, 0 skipped')
 })
 
 it('a run that finds no test fails', async () => {
   const { code, lines } = await runTests(0, 'no-such-file')
   expect(code).toBe(1)
   expect(lines.at(-1)).toBe('0 passed, 0 failed, 0 skipped')
+})
+
+it('runs of an earlier run only what was skipped for a need, and refuses one that skipped nothing', async () => {
+  const earlier = (missing: object) => {
+    const path = join(folder.path, 'earlier.json')
+    const files = {
+      'tests/system/guards/run/attempts.ts': { missing },
+      'tests/no-such.test.ts': { missing: {} },
+    }
+    writeFileSync(path, JSON.stringify({ files }))
+    return `--skipped-in=${path}`
+  }
+  const { code, lines } = await runTests(0, earlier({ podman: ['passes at once'] }))
+  expect(code).toBe(0)
+  expect(lines.at(-1)).toBe('1 passed, 0 failed, 0 skipped')
+  expect((await runTests(0, earlier({}))).code).toBe(1)
 })
