@@ -5,7 +5,7 @@
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { bundleProgram } from '../../scripts/bundle-program.mjs'
-import { root } from './processes.ts'
+import { root, temporaryFolder } from './processes.ts'
 
 /**
  * Bundles a program into `<folder>/apps/<app>/dist`.
@@ -34,8 +34,20 @@ export async function bundleElsewhere(
   return modules
 }
 
+/** Bundles the runtime into a new folder, for a start with `checkout`. */
+export async function buildElsewhere(): Promise<{
+  readonly checkout: string
+  readonly modules: ReadonlyMap<string, string>
+  remove(): Promise<void>
+}> {
+  const { path: checkout, remove } = await temporaryFolder()
+  const modules = await bundleElsewhere('runtime', checkout)
+  addDeno(checkout)
+  return { checkout, modules, remove }
+}
+
 /** The Deno of this machine where an installed runtime has it: the one of another system does not run here. */
-export function addDeno(folder: string): void {
+function addDeno(folder: string): void {
   const packages = join(root, 'node_modules/@deno')
   const [name = ''] = readdirSync(packages).filter((each) => each.startsWith(`linux-${process.arch}`))
   symlinkSync(join(packages, name, 'deno'), join(folder, 'apps/deno'))

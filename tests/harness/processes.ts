@@ -29,16 +29,6 @@ export const temporaryFolder = async (): Promise<{ path: string; remove: () => P
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) }
 }
 
-let runtimeCheckout = root
-
-/** Makes every runtime that this test file starts that of another folder with `apps/runtime/dist`, such as one built for another system. */
-export function useRuntimeOf(folder: string): void {
-  runtimeCheckout = folder
-}
-
-/** Whether that was done. */
-export const isElsewhere = (): boolean => runtimeCheckout !== root
-
 /** What a program gets of the environment of the test: where commands are, and where Node.js keeps compiled code, if anywhere. */
 export function ownEnv(program: 'runtime' | 'identity' | 'discovery' | 'cli'): Record<string, string> {
   const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
@@ -72,7 +62,7 @@ export async function startProgram(
   name: 'runtime' | 'identity' | 'discovery',
   env: Record<string, string>,
   args: readonly string[] = [],
-  { space, cwd, user, replaced, checkout = name === 'runtime' ? runtimeCheckout : root }: StartPlace = {},
+  { space, cwd, user, replaced, checkout = root }: StartPlace = {},
 ): Promise<Program> {
   const inSpace = space === undefined ? [] : ['ip', 'netns', 'exec', space]
   const [command = '', ...rest] = [

@@ -111,14 +111,6 @@ export async function startServices(
   return services
 }
 
-let shared: Promise<Services> | undefined
-
-/** The services that several test files share where one of them imports the others. */
-export const sharedServices = (): Promise<Services> => {
-  shared ??= startServices()
-  return shared
-}
-
 /** One request on a connection of its own, with exactly the headers that are given. */
 export function callUrl(
   url: string,

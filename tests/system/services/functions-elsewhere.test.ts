@@ -1,23 +1,20 @@
 /**
- * Functions without anything that only Linux has: the runtime as it is built for macOS, where it was not tested. The tests of
- * `functions.test.ts` run with it, and those of what replaces the layers that are missing.
+ * Functions without anything that only Linux has: the runtime as it is built for macOS, where it was not tested. Here are the tests of what
+ * replaces the layers that are missing; those of `functions.test.ts` run with it, too.
  */
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addDeno, bundleElsewhere } from '../../harness/elsewhere.ts'
+import { buildElsewhere, bundleElsewhere } from '../../harness/elsewhere.ts'
 import { needs } from '../../harness/installed.ts'
 import { descendantsOf } from '../../harness/instances.ts'
-import { temporaryFolder, useRuntimeOf } from '../../harness/processes.ts'
-import { type Services, sharedServices } from '../../harness/services.ts'
+import { type Services, startServices } from '../../harness/services.ts'
 import { linuxOnly, linuxWords, sourcesOf } from './linux-only.ts'
 
-const folder = await temporaryFolder()
-const runtime = await bundleElsewhere('runtime', folder.path)
-addDeno(folder.path)
-useRuntimeOf(folder.path)
-afterAll(() => folder.remove())
-// Its tests run first. It starts and stops the runtime of all tests here.
-await import('./functions.test.ts')
+let place: Awaited<ReturnType<typeof buildElsewhere>>
+beforeAll(async () => {
+  place = await buildElsewhere()
+})
+afterAll(() => place?.remove())
 
 describe('a bundle for macOS', () => {
   const foundIn = (modules: ReadonlyMap<string, string>) =>
@@ -25,17 +22,19 @@ describe('a bundle for macOS', () => {
 
   it('of the runtime, the command line or the stack reaches nothing of Linux but what the list explains', async () => {
     const others = await Promise.all([
-      bundleElsewhere('cli', folder.path),
-      bundleElsewhere('stack', folder.path),
+      bundleElsewhere('cli', place.checkout),
+      bundleElsewhere('stack', place.checkout),
     ])
-    const found = new Set([runtime, ...others].flatMap(foundIn))
+    const found = new Set([place.modules, ...others].flatMap(foundIn))
     expect([...found].toSorted()).toEqual(Object.keys(linuxOnly).toSorted())
   })
 
   it('has modules of each kind, and those of Linux are found in them', () => {
-    expect(runtime.has('apps/runtime/src/services/engines/function/portable-sandbox.ts')).toBe(true)
+    expect(place.modules.has('apps/runtime/src/services/engines/function/portable-sandbox.ts')).toBe(true)
     for (const each of ['linux-sandbox', 'bubblewrap', 'cgroup', 'descriptors', 'memory'])
-      expect(runtime.get(`apps/runtime/src/services/engines/function/${each}.ts`) ?? '').not.toMatch(/\S/)
+      expect(place.modules.get(`apps/runtime/src/services/engines/function/${each}.ts`) ?? '').not.toMatch(
+        /\S/,
+      )
     expect(foundIn(sourcesOf('apps/runtime/src/services/engines/function'))).toContain(
       'apps/runtime/src/services/engines/function/cgroup.ts',
     )
@@ -49,8 +48,9 @@ describe('a bundle for macOS', () => {
 describe('the sandbox without Linux', needs('ps'), () => {
   let services: Services
   beforeAll(async () => {
-    services = await sharedServices()
+    services = await startServices({ place })
   })
+  afterAll(() => services?.stop())
   const up = 'export default { fetch: () => new Response("up") }'
 
   it('runs functions, and the record and the engine say which layers are missing', async () => {
