@@ -65,6 +65,8 @@ const kinds = {
     include: ['tests/system/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: [],
     maxWorkers: systemWorkers,
+    // A process for each file would need most of a second for the modules of the harness.
+    isolate: false,
     // Vitest needs groups of projects with different numbers of workers; they run one after the other.
     sequence: { groupOrder: 1 },
   },
