@@ -30,7 +30,7 @@ export interface EngineApi {
    * @throws EngineError when the engine refuses; RpcError `engine_unavailable` when it does not answer, or not as expected
    */
   read<T>(path: string, schema: z.ZodType<T>): Promise<T>
-  /** Asks whether it answers. @throws as `read` */
+  /** Does nothing. @throws as `read` where the engine does not answer */
   ping(): Promise<void>
   /** Makes something, and reads the answer of the engine. @throws as `read` */
   ask<T>(path: string, body: object, schema: z.ZodType<T>): Promise<T>

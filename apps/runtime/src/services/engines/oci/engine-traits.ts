@@ -83,7 +83,7 @@ export function traitsIn(found: Info): EngineTraits {
 const hasCgroups = ({ CgroupVersion, CgroupDriver, MemoryLimit }: Info, isRootless: boolean): boolean =>
   CgroupDriver !== 'none' && MemoryLimit !== false && !(isRootless && CgroupVersion === '1')
 
-/** Milliseconds for which an answer describes the engine: Podman looks up its packages for each answer, in a quarter of a second of a processor. */
+/** Milliseconds for which an answer describes the engine: Podman finds the packages of its programs for each answer, in a third of a second of a processor. */
 const recentMs = 60_000
 
 export interface KnownTraits {
