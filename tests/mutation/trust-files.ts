@@ -40,6 +40,11 @@ export const trustGroups: readonly Group[] = [
   },
   beside('discovery-trust', discovery, 'trust/trust'),
   {
+    name: 'discovery-account',
+    sources: [`${discovery}/endpoints/account.ts`],
+    tests: [`${discovery}/endpoints/{account,account-rules}.test.ts`],
+  },
+  {
     name: 'discovery-registry',
     sources: [`${discovery}/registry/{registry,tracks}.ts`],
     tests: [`${discovery}/registry/registry-suite.test.ts`],

@@ -19,8 +19,9 @@ async function serve(
     sharing: 'exact',
     until: 0,
   },
-): Promise<{ url: string; watching: () => number }> {
+): Promise<{ url: string; watching: () => number; watches: () => number }> {
   let watching = 0
+  let watches = 0
   const app = createHttpApp(createLog({ service: 'discovery', level: 'error', now: Date.now }), 1024, {
     vital: [],
   })
@@ -30,6 +31,7 @@ async function serve(
       last: async () => [{ sharing: { account: track.sharing } }],
       watch() {
         watching++
+        watches++
         return () => watching--
       },
     } as never,
@@ -54,7 +56,11 @@ async function serve(
     } as never,
   })
   ends.push(() => app.close())
-  return { url: await app.listen({ port: 0, host: '127.0.0.1' }), watching: () => watching }
+  return {
+    url: await app.listen({ port: 0, host: '127.0.0.1' }),
+    watching: () => watching,
+    watches: () => watches,
+  }
 }
 
 function open(url: string): Promise<{ status: number; asked: ClientRequest }> {
@@ -71,13 +77,14 @@ function open(url: string): Promise<{ status: number; asked: ClientRequest }> {
 }
 
 it('opens a hundred streams of one account, and another one when one of them closed', async () => {
-  const { url, watching } = await serve()
+  const { url, watching, watches } = await serve()
   const all = await Promise.all(Array.from({ length: 100 }, () => open(url)))
   expect(all.every(({ status }) => status === 200)).toBe(true)
   expect((await open(url)).status).toBe(429)
   all[0]!.asked.destroy()
   await expect.poll(async () => (await open(url)).status).toBe(200)
-  expect(watching()).toBe(1)
+  // The other streams are not cut off from the store.
+  expect([watching(), watches()]).toEqual([1, 1])
 })
 
 it('sends the locations of an account in at most 4 MiB, and leaves out the nodes beyond that', async () => {

@@ -74,11 +74,6 @@ export function addAccountEndpoints(
       }
   })
 
-  app.addHook('preClose', (done) => {
-    for (const { readers } of streams.values()) for (const stream of readers.keys()) stream.end()
-    done()
-  })
-
   /** The readers of an account; the first of them makes the store be watched. */
   function readersOf(accountId: string): Streams['readers'] {
     const known = streams.get(accountId)
