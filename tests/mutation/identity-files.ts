@@ -57,6 +57,11 @@ export const identityGroups: readonly Group[] = [
   beside('identity-nodes', `${identity}/registry/nodes`, 'nodes', 'device-labels'),
   beside('identity-passkeys', `${identity}/registry/credentials`, 'passkeys'),
   {
+    name: 'identity-issuer-keys',
+    sources: [`${identity}/tokens/federation/issuer-keys.ts`],
+    tests: [`${identity}/tokens/federation/{federation,issuer-keys-suite}.test.ts`],
+  },
+  {
     name: 'identity-node-lists',
     sources: [`${identity}/registry/nodes/{device-vitals,node-filter,node-lists,node-rows}.ts`],
     tests: [`${identity}/registry/nodes/{device-vitals-suite,node-lists-suite,nodes}.test.ts`],

@@ -72,6 +72,11 @@ export const identity: readonly Equivalent[] = [
     '\'ASC\' → ""',
     'SQL sorts in ascending order without a word, too',
   ]),
+  ...of(`${federation}/issuer-keys.ts`, [
+    '} catch {',
+    '{ return undefined } → {}',
+    'a function without a result returns undefined',
+  ]),
   ...of(
     `${federation}/verify-by-rules.ts`,
     ["const name = algorithms.join(' ')", '\' \' → ""', 'no name of an algorithm is a part of two others'],

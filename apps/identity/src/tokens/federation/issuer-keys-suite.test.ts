@@ -3,7 +3,7 @@ import { federatedIdProfile, TokenError } from '@selvedge/protocol/tokens'
 import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { describeOnStores } from '../../../../../tests/harness/databases.ts'
 import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import { jwkOf, issuerKeys as keys, signToken } from '../../../../../tests/harness/oidc-issuer.ts'
@@ -16,6 +16,7 @@ const issuer = 'https://issuer.example'
 const named = { issuer, allowsPrivate: false }
 const profile = federatedIdProfile(['ES256', 'EdDSA'])
 const [minute, hour] = [60_000, 3_600_000]
+const noKeys = { count: 0, fetchedAt: null, validUntil: null, problem: null }
 
 describeOnStores(
   '%s',
@@ -31,7 +32,10 @@ describeOnStores(
       fetches = 0
       saving = []
     })
-    afterEach(() => store.close())
+    afterEach(async () => {
+      await Promise.allSettled(saving)
+      await store.close()
+    })
 
     const getJson = async (url: string) => {
       fetches++
@@ -79,21 +83,31 @@ describeOnStores(
       store.run(sql`INSERT INTO issuer_key_sets VALUES (${`public ${issuer}`}, ${keySet}, CAST(${fetchedAt} AS BIGINT))
       ON CONFLICT (issuer_key) DO UPDATE SET key_set = excluded.key_set, fetched_at = excluded.fetched_at`)
 
-    it('that could not be stored are stored once the database writes again, without the issuer', async () => {
+    it('of each issuer that could not be stored are stored later, without the issuer', async () => {
       const { load, save } = createIssuerKeySets(store)
       let isFull = true
       const full: typeof save = (...of) => (isFull ? Promise.reject(new Error('full')) : save(...of))
       const keys = createIssuerKeys({
         ...{ clock, network: directNetwork, log: createMemoryLog(), getterOf: () => getJson },
         issuerKeySets: { load, save: full },
-        retryTimes: { firstMs: 1, maxMs: 4 },
       })
-      expect(await ask(keys)).toBe('accepted')
-      published = undefined
+      const asPrivate = { ...named, allowsPrivate: true }
+      expect([await ask(keys), await ask(keys, 'ES256', asPrivate)]).toEqual(['accepted', 'accepted'])
       isFull = false
-      await expect.poll(() => load(named)).toBeDefined()
-      expect(await ask(start())).toBe('accepted')
+      published = undefined
       await keys.stop()
+      expect(await ask(start())).toBe('accepted')
+      expect(await ask(start(), 'ES256', asPrivate)).toBe('accepted')
+    })
+
+    it('are fetched once a minute for a key that any caller may have made up', async () => {
+      const process = start()
+      await fetchOnce(process)
+      for (let at = 0; at < 3; at++) expect(await ask(process, 'EdDSA')).not.toBe('accepted')
+      expect(fetches).toBe(4)
+      clock.advance(minute)
+      expect(await ask(process, 'EdDSA')).not.toBe('accepted')
+      expect(fetches).toBe(6)
     })
 
     it('serve a new process while the issuer is down, until they are 24 hours old', async () => {
@@ -230,6 +244,19 @@ describeOnStores(
       expect(fetches).toBe(before)
     })
 
+    it('that a process has are shown by it, whatever another one stored', async () => {
+      const process = start()
+      expect(process.describe(named)).toEqual(noKeys)
+      await fetchOnce(process)
+      await poison(JSON.stringify({ keys: [jwkOf('ES256'), jwkOf('EdDSA')] }))
+      const fetchedAt = new Date(clock.now()).toISOString()
+      expect(await process.show(named)).toMatchObject({ count: 1, fetchedAt, problem: null })
+      clock.advance(24 * hour)
+      expect(process.describe(named)).toMatchObject({ count: 1, fetchedAt })
+      clock.advance(1)
+      expect(process.describe(named)).toMatchObject({ count: 0, fetchedAt })
+    })
+
     it('are removed when they are too old to be used', async () => {
       await fetchOnce()
       const sweep = async () => {
@@ -244,3 +271,56 @@ describeOnStores(
   },
   migrations,
 )
+
+describe('a fetch', () => {
+  const log = createMemoryLog()
+  /** A process without a database. @param get answers a request, whether or not the rule allows a private network */
+  const processWith = (get?: (allowsPrivate: boolean) => (url: string) => Promise<unknown>) =>
+    createIssuerKeys({
+      ...{ clock: createFakeClock(), network: directNetwork, log },
+      issuerKeySets: { load: async () => undefined, save: async () => undefined },
+      ...(get && { getterOf: get }),
+    })
+  /** Verifies a token of an issuer, and resolves with what is shown of its keys. */
+  async function fetchOf(process: ReturnType<typeof processWith>, of: typeof named = named) {
+    const token = signToken({ iss: of.issuer, sub: 's', aud: 'a', iat: 1, exp: 2 }, { algorithm: 'ES256' })
+    await Promise.resolve(process.verifierOf(of).verify(token, profile, '')).catch(() => undefined)
+    return process.describe(of)
+  }
+
+  it('that fails shows why, in 300 characters, until one succeeds', async () => {
+    const failures: unknown[] = [new Error('x'.repeat(400)), 'no error']
+    const process = processWith(() => async (url) => {
+      if (failures.length > 0) throw failures.shift()
+      return url.endsWith('/keys') ? { keys: [jwkOf('ES256')] } : { issuer, jwks_uri: `${issuer}/keys` }
+    })
+    expect(await fetchOf(process)).toEqual({ ...noKeys, problem: 'x'.repeat(300) })
+    expect(log.lines.join()).toContain('the keys of an issuer are not accepted')
+    expect(await fetchOf(process)).toEqual({ ...noKeys, problem: 'no error' })
+    expect(await fetchOf(process)).toMatchObject({ count: 1, problem: null })
+  })
+
+  it('reaches a private network only for a rule that allows it', async () => {
+    const asked: boolean[] = []
+    const process = processWith((allowsPrivate) => async () => void asked.push(allowsPrivate))
+    await fetchOf(process)
+    await fetchOf(process, { ...named, allowsPrivate: true })
+    expect(asked).toEqual([false, true])
+    const local = { issuer: 'https://127.0.0.1:1', allowsPrivate: false }
+    expect((await fetchOf(processWith(), local)).problem).toMatch(/an address that is not connected to/)
+  })
+
+  it('is refused while 256 others are under way', async () => {
+    const answers: (() => void)[] = []
+    const process = processWith(() => () => new Promise((resolve) => answers.push(() => resolve({}))))
+    const of = (at: number) => ({ issuer: `https://issuer-${at}.example`, allowsPrivate: false })
+    const others = Array.from({ length: 256 }, (_, at) => fetchOf(process, of(at)))
+    const refused = 'too many issuers are asked for their keys at the same time'
+    expect((await fetchOf(process, of(256))).problem).toBe(refused)
+    for (const each of answers.splice(0)) each()
+    for (const { problem } of await Promise.all(others)) expect(problem).not.toBe(refused)
+    const late = fetchOf(process, of(257))
+    answers[0]!()
+    expect((await late).problem).not.toBe(refused)
+  })
+})

@@ -66,16 +66,13 @@ export interface IssuerKeysParts {
   readonly network: Outbound
   /** For tests. @param allowsPrivate see `createGuardedGet` */
   readonly getterOf?: (allowsPrivate: boolean) => (url: string) => Promise<unknown>
-  /** When keys that could not be stored are stored again; for tests. */
-  readonly retryTimes?: { readonly firstMs: number; readonly maxMs: number }
 }
 
 export function createIssuerKeys(parts: IssuerKeysParts): IssuerKeys {
   const { clock, issuerKeySets, network: outbound } = parts
   const { getterOf = (allowsPrivate) => createGuardedGet({ allowsPrivate, outbound }) } = parts
   const fetches = createWorkCount('fetches')
-  const { retryTimes: times } = parts
-  const learned = createLearnedStore({ where: 'issuerKeys.store', ...(times && { times }) })
+  const learned = createLearnedStore({ where: 'issuerKeys.store' })
   const limited = (get: (url: string) => Promise<unknown>) => async (url: string) => {
     if (fetches.underWay >= limits.fetches)
       throw new Error('too many issuers are asked for their keys at the same time')
