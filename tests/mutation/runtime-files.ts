@@ -50,6 +50,7 @@ export const runtimeGroups: readonly Group[] = [
     ...['budget', 'defence', 'show', 'start', 'troubles'],
   ),
   beside('neighbours', `${runtime}/services/neighbours`, 'neighbours', 'open-sealed'),
+  beside('runtime-mcm-routes', `${runtime}/api/mcm`, 'routes'),
   beside('runtime-rest', `${runtime}/api/rest`, 'rest'),
   beside('runtime-events', `${runtime}/api/events`, 'hub', 'sources', 'subscriptions'),
   beside('confirmed-releases', runtime, 'confirm-release'),
