@@ -50,6 +50,7 @@ export const runtimeGroups: readonly Group[] = [
     ...['budget', 'defence', 'show', 'start', 'troubles'],
   ),
   beside('neighbours', `${runtime}/services/neighbours`, 'neighbours', 'open-sealed'),
+  beside('deployments', `${runtime}/services/deployments`, 'deployments', 'first-version'),
   beside('runtime-mcm-routes', `${runtime}/api/mcm`, 'routes'),
   beside('runtime-rest', `${runtime}/api/rest`, 'rest'),
   beside('runtime-events', `${runtime}/api/events`, 'hub', 'sources', 'subscriptions'),

@@ -40,25 +40,26 @@ const entry = (event: string, accountId?: string) => ({
   detail: '',
 })
 
+const first = {
+  contents: { [digest]: content },
+  images: { 'cli-app': image('a', 'app') },
+  containers: { 'cli-web': container('a', 'web'), 'cli-old': container('b', 'old') },
+  leaving: { 'cli-gone': 'function' },
+  history: {
+    'cli-web': [
+      entry('restarted'),
+      entry('deployed', 'b'),
+      entry('failed'),
+      entry('redeployed', 'a'),
+      entry('x'),
+    ],
+    'cli-gone': [entry('deployed', 'b'), entry('removed', 'b')],
+    'cli-unknown': [entry('restarted')],
+  },
+}
+
 it('a document of version 1 is migrated: everything gets its owner, and stored data is not moved', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'deployments-'))
-  const first = {
-    contents: { [digest]: content },
-    images: { 'cli-app': image('a', 'app') },
-    containers: { 'cli-web': container('a', 'web'), 'cli-old': container('b', 'old') },
-    leaving: { 'cli-gone': 'function' },
-    history: {
-      'cli-web': [
-        entry('restarted'),
-        entry('deployed', 'b'),
-        entry('failed'),
-        entry('redeployed', 'a'),
-        entry('x'),
-      ],
-      'cli-gone': [entry('deployed', 'b'), entry('removed', 'b')],
-      'cli-unknown': [entry('restarted')],
-    },
-  }
   const format = { version: 1, initial: {}, read: (json: unknown) => json as object }
   const before = await openDocument(join(folder, 'deployments'), format)
   await before.update(() => first)
@@ -88,4 +89,14 @@ it('a document of version 1 is migrated: everything gets its owner, and stored d
   expect(again.notices).toEqual([])
   await again.close()
   rmSync(folder, { recursive: true })
+})
+
+it.each([
+  ['images', { ...first, images: undefined }],
+  ['images', { ...first, images: { 'cli-app': { ...image('a', 'app'), name: undefined } } }],
+  ['containers', { ...first, containers: { 'cli-web': { ...container('a', 'web'), imageId: undefined } } }],
+  ['history', { ...first, history: { 'cli-gone': [{ ...entry('deployed'), by: undefined }] } }],
+])('a document of version 1 with incomplete %s is refused, with their path', (member, json) => {
+  const issue = expect.objectContaining({ path: expect.arrayContaining([member]) })
+  expect(() => deploymentsFormat.read(json, 1)).toThrow(expect.objectContaining({ issues: [issue] }))
 })
