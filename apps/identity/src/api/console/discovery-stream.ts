@@ -85,8 +85,8 @@ export function createEventReader(onData: (json: unknown) => void): (piece: stri
     line += part
   }
   return (piece) => {
-    const [first = '', ...more] = piece.split('\n')
-    add(first)
+    const [first, ...more] = piece.split('\n')
+    add(first!)
     for (const next of more) {
       if (line.startsWith('data: ')) onData(readEvent(line.slice(6)))
       line = ''

@@ -80,13 +80,12 @@ export function createEvents({
         unwatch()
         viewings.delete(viewing)
         own.delete(stream)
-        if (own.size === 0 && streams.get(accountId) === own) streams.delete(accountId)
+        if (own.size === 0) streams.delete(accountId)
       })
       opened = stream
       own.add(stream)
       viewings.add(viewing)
       const sendNews = () => {
-        if (news.size === 0) return
         const all = [...news.values()]
         news = new Map()
         for (let at = 0; at < all.length; at += maxFixes) stream.send({ fixes: all.slice(at, at + maxFixes) })
