@@ -1,14 +1,22 @@
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { connect as connectTls } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
+import { makeCertificate } from '../../../../tests/harness/certificate.ts'
 import { growthOf, linear } from '../../../../tests/harness/cpu.ts'
+import { needs } from '../../../../tests/harness/installed.ts'
 import { opens } from '../../../../tests/harness/unread.ts'
 import { caughtFailures } from '../safely/safely.ts'
 import { readBody } from './body.ts'
 import { isUtf8Type } from './content-type.ts'
 import { allowLargeBody } from './large-body.ts'
 import { createOneATurn } from './one-a-turn.ts'
+import type { Http2Options, OpenHttp2 } from './protocols.ts'
 import { attach, createHttpServer, type Limits, type Listener } from './server.ts'
 
 const ending: (() => unknown)[] = []
@@ -287,6 +295,60 @@ describe('a listener', () => {
     }
     socket.destroy()
     expect(upgrades).toBe(0)
+  })
+})
+
+describe('a client that chooses HTTP/2', () => {
+  /** Notes the connections that it gets. */
+  function noteHttp2() {
+    const opened: Http2Options[] = []
+    const http2: OpenHttp2 = (_socket, options) => {
+      opened.push(options)
+      const nothing = () => undefined
+      return { isIdle: () => true, close: nothing, pause: nothing, resume: nothing, destroyed: false }
+    }
+    return { http2, opened, isDraining: () => true }
+  }
+
+  it('is served where the server speaks it, which knows whether it is about to stop', async () => {
+    const { opened, ...limits } = noteHttp2()
+    const { port } = await serve(limits, (_request, response) => response.end('plain'))
+    open(port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+    await expect.poll(() => opened.length).toBe(1)
+    expect(opened[0]!.isDraining()).toBe(true)
+    await open(port, get('/')).saw('plain')
+    expect(opened).toHaveLength(1)
+  })
+
+  it('over TLS is offered it by a server that speaks it alone', needs('openssl'), async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'server-'))
+    ending.push(() => rmSync(folder, { recursive: true }))
+    const files = makeCertificate(folder, 'own')
+    const pair = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8') }
+    const choose = async (limits: Limits, ...ALPNProtocols: string[]) => {
+      const server = createHttpServer(limits, pair)
+      attach(server, { request: (_request, response) => response.end('safe') })
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      ending.push(() => server.close().closeAllConnections())
+      const { port } = server.address() as AddressInfo
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols })
+      ending.push(() => socket.destroy())
+      await once(socket, 'secureConnect')
+      return socket
+    }
+    const { opened, ...limits } = noteHttp2()
+    for (const [socket, protocol] of [
+      [await choose({}, 'h2', 'http/1.1'), 'http/1.1'],
+      [await choose(limits, 'http/1.1'), 'http/1.1'],
+    ] as const) {
+      expect(socket.alpnProtocol).toBe(protocol)
+      socket.write(get('/'))
+      expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 .*safe$/s)
+    }
+    expect(opened).toEqual([])
+    expect((await choose(limits, 'h2', 'http/1.1')).alpnProtocol).toBe('h2')
+    await expect.poll(() => opened.length).toBe(1)
   })
 })
 
