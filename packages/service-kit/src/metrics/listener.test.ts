@@ -5,7 +5,8 @@ import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { isMainThread } from 'node:worker_threads'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { LocalAddress } from '../addresses/local-address.ts'
 import { readLocalAddress } from '../addresses/local-address.ts'
 import { listenLocal } from '../http/listen-local.ts'
@@ -96,15 +97,56 @@ describe('the listener of metrics', () => {
     expect(Object.keys(shown).filter((name) => name.startsWith('access-control'))).toEqual([])
   })
 
+  const nowhere = 'there is only GET /metrics\n'
   it.each([
-    ['POST', '/metrics', 405],
-    ['OPTIONS', '/metrics', 405],
-    ['GET', '/', 404],
-    ['GET', '/metrics?x', 404],
-    ['GET', '/jsonrpc/v1', 404],
-  ])('answers %s %s with %i', async (method, path, status) => {
+    ['POST', '/metrics', 405, 'send GET\n'],
+    ['OPTIONS', '/metrics', 405, 'send GET\n'],
+    ['GET', '/', 404, nowhere],
+    ['GET', '/metrics?x', 404, nowhere],
+    ['GET', '/jsonrpc/v1', 404, nowhere],
+  ])('answers %s %s with %i', async (method, path, status, expected) => {
     const port = await start(() => 'a_total 1\n')
-    expect((await get({ port, method, path })).status).toBe(status)
+    const { headers, ...answer } = await get({ port, method, path, headers: { Connection: 'keep-alive' } })
+    expect(answer).toEqual({ status, text: expected })
+    expect(headers).toMatchObject({
+      'content-type': 'text/plain; charset=utf-8',
+      'content-length': String(expected.length),
+      'x-content-type-options': 'nosniff',
+      connection: 'close',
+    })
+    expect(headers.allow).toBe(status === 405 ? 'GET' : undefined)
+  })
+
+  it('answers HEAD with the length of the text, and leaves no timer behind', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    closing.push(() => void vi.useRealTimers())
+    const port = await start(() => 'a_total 1\n')
+    const { status, headers, text } = await get({ port, method: 'HEAD' })
+    expect([status, headers['content-length'], text]).toEqual([200, '10', ''])
+    await expect.poll(() => vi.getTimerCount()).toBe(0)
+  })
+
+  it('reads the metrics again after a second', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    closing.push(() => void vi.useRealTimers())
+    let reads = 0
+    const port = await start(() => `${++reads}`)
+    const texts: string[] = []
+    for (const ms of [0, 999, 1]) {
+      vi.advanceTimersByTime(ms)
+      texts.push((await get({ port })).text)
+    }
+    expect(texts).toEqual(['1', '1', '2'])
+  })
+
+  it('is not open to other machines, and names its setting where its port is in use', async () => {
+    const read = () => ''
+    const everywhere = { addresses: ['0.0.0.0'], port: 0 } as unknown as LocalAddress
+    await expect(start(read, {}, everywhere)).rejects.toThrow('is not of the loopback')
+    const port = await start(read)
+    await expect(start(read, {}, { addresses: ['127.0.0.1'], port })).rejects.toThrow(
+      'choose another port with option "metrics.listen"',
+    )
   })
 
   it('reads the metrics once for many scrapes at the same time', async () => {
@@ -161,7 +203,8 @@ describe('the listener of metrics', () => {
     closing.push(() => rmSync(folder, { recursive: true }))
     const path = join(folder, 'metrics.sock')
     await start(() => 'a_total 1\n', {}, { path })
-    expect(statSync(path).mode & 0o777).toBe(0o660)
+    // A thread of a test runner sets no umask.
+    if (isMainThread) expect(statSync(path).mode & 0o777).toBe(0o660)
     expect((await get({ socketPath: path })).text).toBe('a_total 1\n')
     expect((await get({ socketPath: path, headers: { Host: 'evil.example' } })).status).toBe(403)
   })
