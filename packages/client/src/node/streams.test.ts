@@ -41,6 +41,7 @@ it('a request has the token, or a proof of it for this address', async () => {
     { authorization: 'Bearer t', a: 'b' },
     { authorization: 'DPoP t', dpop: `POST ${url}/x?a=b` },
   ])
+  expect(seen.map(({ method, url: path }) => [method, path])).toEqual(Array(2).fill(['POST', '/x?a=b']))
 })
 
 describe('a refused token', () => {
@@ -131,6 +132,16 @@ it('a runtime that is not there is named', async () => {
   await expect(call()).rejects.toMatchObject({
     reason: 'not_running',
     message: expect.stringContaining(`nothing answers at ${url}: `),
+  })
+  await expect(call(connection({ socketPath: '/missing.sock' }))).rejects.toMatchObject({
+    message: expect.stringContaining('nothing answers at /missing.sock: '),
+  })
+})
+
+it('a runtime that does not answer in time is a failure', async () => {
+  answer = () => undefined
+  await expect(send(connection(), 'GET', '/x', {}, { timeoutMs: 20 })).rejects.toMatchObject({
+    ...{ reason: 'timeout', message: `${url} did not answer within 20 ms` },
   })
 })
 
