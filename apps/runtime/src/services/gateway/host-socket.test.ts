@@ -1,17 +1,17 @@
 /** The socket of an instance, with requests as an OCI container sends them. */
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hostPaths } from '@selvedge/protocol'
+import { hostPaths, RpcError } from '@selvedge/protocol'
 import { caughtFailures } from '@selvedge/service-kit/safely'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { directNetwork } from '../../../../../tests/harness/direct-network.ts'
 import { manyTurns } from '../../../../../tests/harness/unread.ts'
 import { openHostSocket } from './host-socket.ts'
-import { createInstanceLimit, instanceRate } from './instance-limit.ts'
+import { createInstanceLimit, instanceRate, maxUnderWay } from './instance-limit.ts'
 
 let folder: string
 let path: string
@@ -24,13 +24,19 @@ beforeEach(async () => {
   path = join(folder, 'host')
   passed = []
   now = 0
+  // An earlier run has left it.
+  writeFileSync(path, '')
   socket = await openHostSocket(path, {
     identityToken: (audience) => ({ token: `for ${audience}`, expiresAt: '' }),
     outbound: [],
     network: directNetwork,
     api: {
       owns: (asked) => asked.startsWith('/api/'),
-      openNodes: async (body) => ({ opened: body }),
+      openNodes: async (body) => {
+        if (body === 'refused') throw new RpcError('invalid_params', 'not sealed')
+        if (body === 'fails') throw new Error('a secret')
+        return { opened: body }
+      },
       request: (asked, response) => {
         passed.push(`api ${asked.url} ${asked.headers.host}`)
         response.end()
@@ -75,7 +81,8 @@ async function ask({ path: asked = '/', method = 'GET', headers = {}, body }: As
   const [response] = await once(sent, 'response')
   let text = ''
   for await (const chunk of response.setEncoding('utf8')) text += chunk
-  return { status: response.statusCode as number, refused: response.headers['x-selvedge-refused'], text }
+  const { 'x-selvedge-refused': refused, allow } = response.headers
+  return { status: response.statusCode as number, refused, allow, text }
 }
 
 describe('identity tokens', () => {
@@ -89,7 +96,10 @@ describe('identity tokens', () => {
   it.each(['null', '[]', '"text"', '1', '{"audience":1}', '{', '', `"${'x'.repeat(30_000)}"`])(
     'are refused for %s',
     async (body) => {
-      expect((await identify(body)).status).toBe(400)
+      const { status, text } = await identify(body)
+      expect([status, JSON.parse(text).error]).toMatchObject([
+        ...[400, { reason: 'invalid_params', message: 'send { "audience": "<id of a container>" }' }],
+      ])
     },
   )
 
@@ -115,7 +125,16 @@ describe('sealed lists of nodes', () => {
   it('are opened for requests on the socket, also as a proxy gets them', async () => {
     for (const at of [openNodes, `http://runtime.invalid${openNodes}`])
       expect(JSON.parse((await open('{"sealed":1}', {}, at)).text)).toEqual({ opened: { sealed: 1 } })
-    expect((await ask({ path: openNodes })).status).toBe(405)
+    const { status, allow, text } = await ask({ path: openNodes })
+    expect([status, allow, JSON.parse(text).error]).toMatchObject([
+      ...[405, 'POST', { reason: 'method_not_allowed', message: 'send POST' }],
+    ])
+  })
+
+  it('are refused as the API refuses them, and a failure shows nothing of its cause', async () => {
+    const { status, text } = await open('"refused"')
+    expect([status, JSON.parse(text).error]).toMatchObject([400, { message: 'not sealed' }])
+    expect(await open('"fails"')).toMatchObject({ status: 500, text: '' })
   })
 
   it('are not opened for requests that name a URL, and so for no redirect', async () => {
@@ -178,8 +197,16 @@ it('refuses a header twice that decides what is asked', async () => {
   const sent = connect(path)
   sent.end('GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
   const [answer] = await once(sent.setEncoding('utf8'), 'data')
-  expect(answer).toContain('HTTP/1.1 400')
+  expect(answer).toMatch(
+    /^HTTP\/1\.1 400 .*a header that decides .* came twice; send it once.*"repeated_header"/s,
+  )
   expect(passed).toEqual([])
+})
+
+it('ends with all its connections', async () => {
+  const idle = connect(path)
+  await once(idle, 'connect')
+  await Promise.all([socket.close(), once(idle, 'close')])
 })
 
 it('opens no connection to this device, nor to a host that is not listed', async () => {
@@ -194,6 +221,15 @@ it('opens no connection to this device, nor to a host that is not listed', async
     sent.destroy()
   }
   expect(passed).toEqual([])
+})
+
+it('counts a WebSocket until it ends', async () => {
+  for (let at = 0; at <= maxUnderWay; at++) {
+    const sent = connect(path).resume()
+    sent.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+    await once(sent, 'close')
+  }
+  expect(passed).toEqual(Array(maxUnderWay + 1).fill('upgrade'))
 })
 
 describe('beyond the limit of the instance', () => {
@@ -212,7 +248,10 @@ describe('beyond the limit of the instance', () => {
       { headers: { 'X-Selvedge-Target': 'http://own.example/api/x' } },
       { headers: { Upgrade: 'websocket', Connection: 'Upgrade' } },
     ]
-    for (const { status } of await Promise.all(asked.map(ask))) expect(status).toBe(503)
+    for (const { status, text } of await Promise.all(asked.map(ask)))
+      expect([status, JSON.parse(text).error]).toMatchObject([
+        ...[503, { reason: 'busy', message: expect.stringContaining('calls this device more than') }],
+      ])
     expect(passed).toEqual([])
     now += 1000
     expect((await ask({ path: '/api/x' })).status).toBe(200)
