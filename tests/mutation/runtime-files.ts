@@ -19,6 +19,7 @@ export const runtimeGroups: readonly Group[] = [
     sources: [`${gateway}/refusal.ts`],
     tests: [`${gateway}/{refusal,refusal-status}.test.ts`],
   },
+  beside('gateway-egress', gateway, 'egress'),
   {
     name: 'gateway-proxy',
     sources: [`${gateway}/{proxy,exchange}.ts`],

@@ -27,9 +27,9 @@ export function isListed(outbound: readonly string[], { hostname, port, protocol
   return outbound.some((each) => {
     // A name may be public: `guardedLookup` decides by its addresses.
     if (each === outboundWords.public) return isIP(bare(hostname)) === 0 || isPublic(bare(hostname))
-    const [, host = '', listed] = /^(.*?)(?::(\d+))?$/.exec(each) ?? []
+    const [, host, listed] = /^(.*?)(?::(\d+))?$/s.exec(each)!
     const isHost =
-      host === hostname || (host.includes('/') && createAddressSet([host]).includes(bare(hostname)))
+      host === hostname || (host!.includes('/') && createAddressSet([host!]).includes(bare(hostname)))
     return isHost && (listed === undefined ? given === '80' || given === '443' : listed === given)
   })
 }
@@ -66,18 +66,19 @@ export function passOut(
   ways: Ways,
 ): void {
   request.on('error', () => undefined)
-  const url = URL.parse(target)
-  const problem = problemWith(url, target, outbound)
-  if (url && problem === undefined) passOn(request, response, url, ways)
-  else refuseCall(response, problem ?? '')
+  const found = allowedUrl(target, outbound)
+  if (found instanceof URL) passOn(request, response, found, ways)
+  else refuseCall(response, found)
 }
 
-function problemWith(url: URL | null, target: string, outbound: readonly string[]): string | undefined {
+/** The URL of a call, or why it is refused. */
+function allowedUrl(target: string, outbound: readonly string[]): URL | string {
+  const url = URL.parse(target)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username + url.password !== '')
     return `${target.slice(0, 200)} is not an http or https URL without a user name`
   const never = neverReached(url.hostname)
   if (never !== undefined) return never
-  if (isListed(outbound, url)) return undefined
+  if (isListed(outbound, url)) return url
   return `${url.host} is not listed in MCM.OUTBOUND; deploy the container with "MCM.OUTBOUND": "${[...outbound, url.host].join(',')}"`
 }
 
@@ -90,23 +91,24 @@ function passOn(request: IncomingMessage, response: ServerResponse, url: URL, wa
     else refuseCall(response, `${url.host}: ${(cause as Error).message}`)
   })
   const pass = () => {
-    outgoing = send(request, url, ways)
-    outgoing.on(
+    const sent = send(request, url, ways)
+    outgoing = sent
+    sent.on(
       'response',
       safely('egress.response', (incoming: IncomingMessage) => answer(incoming, response), fail),
     )
-    outgoing.on('error', fail)
+    sent.on('error', fail)
     // Answers that only announce another one (1xx) could come without end.
     let announced = 0
-    outgoing.on('information', () => {
-      if (++announced > maxAnnounced) outgoing?.destroy(new Error('it announced its answer too often'))
+    sent.on('information', () => {
+      if (++announced > maxAnnounced) sent.destroy(new Error('it announced its answer too often'))
     })
     // An answer that switches protocols causes neither a response nor an error.
-    outgoing.on('close', () => {
+    sent.on('close', () => {
       if (!response.headersSent) fail(new Error('the connection was closed without an answer'))
     })
-    response.on('close', () => outgoing?.destroy())
-    request.pipe(outgoing)
+    response.on('close', () => sent.destroy())
+    request.pipe(sent)
   }
   safely('egress.request', pass, fail)()
 }
