@@ -74,8 +74,8 @@ export const groups: readonly Group[] = [
   { name: 'leases', sources: [`${device}/leases/*.ts`], tests: [`${device}/leases/*.test.ts`] },
   {
     name: 'retry',
-    sources: [`${device}/cloud/{retry,return-watch,account-report,edge-tokens}.ts`],
-    tests: [`${device}/cloud/{retry,return-watch,account-report,edge-tokens}.test.ts`],
+    sources: [`${device}/cloud/{retry,return-watch,account-report,edge-tokens,service-reports}.ts`],
+    tests: [`${device}/cloud/{retry,return-watch,account-report,edge-tokens,service-reports}.test.ts`],
   },
   {
     name: 'publisher',

@@ -20,6 +20,7 @@ export const trustGroups: readonly Group[] = [
       'endpoints/cors',
       'endpoints/token',
       'console/describe-device',
+      'console/device-states',
       'console/handlers/map',
     ],
   ),
@@ -35,8 +36,8 @@ export const trustGroups: readonly Group[] = [
   ),
   {
     name: 'discovery-requests',
-    sources: [`${discovery}/endpoints/{read-json,read-query,bounded-list,sessions,fixes}.ts`],
-    tests: [`${discovery}/endpoints/{read-json,sessions,fixes}.test.ts`],
+    sources: [`${discovery}/endpoints/{read-json,read-query,bounded-list,sessions,fixes,write-places}.ts`],
+    tests: [`${discovery}/endpoints/{read-json,sessions,fixes,write-places}.test.ts`],
   },
   beside('discovery-trust', discovery, 'trust/trust'),
   {

@@ -127,6 +127,9 @@ export const discovery: Bounds = {
   'apps/discovery/src/endpoints/node-lists.ts': {
     'createMoveLimit.centres': lasting('`RecentMap<string, KnownLocation>(maxCentres)`', 'newer ones'),
   },
+  'apps/discovery/src/endpoints/write-places.ts': {
+    'writePlaces.parts': passing('`maxPlacesBytes`'),
+  },
   'apps/discovery/src/index/grid.ts': {
     'Grid.#heads': lasting('cells with a node', '`this.#heads.delete` when the last node leaves'),
     'Grid.within.hits': passing('the nodes of the grid: `distance <= radius`'),

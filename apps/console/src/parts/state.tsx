@@ -21,7 +21,8 @@ export const DeviceState = ({ state }: Pick<Device, 'state'>) => (
   <State kind={kinds[state]}>{capital(state)}</State>
 )
 
-export function ServiceState({ state }: { state: string }) {
+/** @param isNow whether the device is online, so that the state is the present one */
+export function ServiceState({ state, isNow }: { state: string; isNow: boolean }) {
   const { isServing, meaning } = describeState(state)
   if (state === 'failed')
     return (
@@ -31,7 +32,7 @@ export function ServiceState({ state }: { state: string }) {
       </span>
     )
   return (
-    <State kind={isServing ? 'good' : ''} title={meaning}>
+    <State kind={isServing && isNow ? 'good' : ''} title={meaning}>
       {capital(state)}
     </State>
   )

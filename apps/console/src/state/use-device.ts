@@ -8,7 +8,8 @@ export function useDevice(nodeId: string) {
   const { data, error, reason, reload, set } = useCall(() => api['device.get']({ nodeId }), [nodeId])
   useNews(
     (news) => {
-      if (news.device?.nodeId === nodeId && news.isOwn === false) void reload()
+      // It stated more than the event has: its vitals, or it is not of this account any more.
+      if (news.device?.nodeId === nodeId) void reload()
       else set((before) => ({ ...before, device: withNews(before.device, news) }))
     },
     () => void reload(),

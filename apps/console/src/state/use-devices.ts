@@ -1,4 +1,4 @@
-import type { DeviceAttention } from '@selvedge/protocol/console'
+import type { Device, DeviceAttention } from '@selvedge/protocol/console'
 import { useEffect, useRef } from 'preact/hooks'
 import { api } from '../api.ts'
 import { type DeviceQuery, selectionOf } from './device-query.ts'
@@ -23,9 +23,9 @@ export function useDevices(query: DeviceQuery) {
   const take = (news: News) => {
     places.take(news, data?.onlineSeconds ?? 0)
     const nodeId = news.device?.nodeId
-    const known = data?.devices.some((each) => each.nodeId === nodeId)
+    const known = data?.devices.find((each) => each.nodeId === nodeId)
     // A device was added or removed, or its state changed: load the list again, but once for many changes.
-    if (nodeId !== undefined && asking.current === 0 && (news.isOwn === false || !known)) {
+    if (news.device && asking.current === 0 && (news.isOwn === false || !isSame(known, news.device))) {
       const load = () => {
         asking.current = 0
         void current.current()
@@ -45,6 +45,10 @@ export function useDevices(query: DeviceQuery) {
   })
   return { ...data, places: places.all, error, isLive, reload }
 }
+
+/** Whether the counts, the filters and the strip have the device as it is. */
+const isSame = (one: Device | undefined, other: NonNullable<News['device']>): boolean =>
+  JSON.stringify([one?.state, one?.services]) === JSON.stringify([other.state, other.services])
 
 /** A page of devices, and the strip above the map where something needs attention: its code is loaded only then. */
 async function load(query: DeviceQuery) {

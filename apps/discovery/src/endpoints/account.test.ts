@@ -87,26 +87,18 @@ it('opens a hundred streams of one account, and another one when one of them clo
   expect([watching(), watches()]).toEqual([1, 1])
 })
 
-it('sends the locations of an account in at most 4 MiB, and leaves out the nodes beyond that', async () => {
-  const locations = Array.from({ length: 60_000 }, (_, at) => ({
+it('sends the locations of 100,000 nodes of one account', async () => {
+  const locations = Array.from({ length: 100_000 }, (_, at) => ({
     nodeId: at.toString(16).padStart(56, '0'),
     longitude: 100 + at / 1e5,
     latitude: 50 + at / 1e5,
     heardAt: 1e12 + at,
     sharing: { account: 'exact', others: 'none' },
   }))
-  const read = async (count: number) => {
-    const { url } = await serve(locations.slice(0, count))
-    const answer = await fetch(url + discoveryPaths.accountPlaces, { headers: { Authorization: 'Bearer x' } })
-    const text = await answer.text()
-    const ids = (JSON.parse(text) as [string][]).map(([nodeId]) => nodeId)
-    return { bytes: Buffer.byteLength(text), ids }
-  }
-  const all = await read(60_000)
-  expect(all.bytes).toBeLessThanOrEqual(4 * 1024 * 1024)
-  expect(all.ids.length).toBeGreaterThan(40_000)
-  expect(all.ids).toEqual(locations.slice(0, all.ids.length).map(({ nodeId }) => nodeId))
-  expect((await read(10_000)).ids).toHaveLength(10_000)
+  const { url } = await serve(locations)
+  const answer = await fetch(url + discoveryPaths.accountPlaces, { headers: { Authorization: 'Bearer x' } })
+  const ids = ((await answer.json()) as [string][]).map(([id]) => id)
+  expect(ids).toEqual(locations.map(({ nodeId: id }) => id))
 })
 
 const nodeId = 'a7'.repeat(28)

@@ -1,10 +1,4 @@
-import {
-  type AccountFix,
-  type AccountPlace,
-  discoveryPaths,
-  nodeIdPattern,
-  OAuthError,
-} from '@selvedge/protocol'
+import { type AccountFix, discoveryPaths, nodeIdPattern, OAuthError } from '@selvedge/protocol'
 import { discoveryAudience, leeway, type PersonClaims, personProfile } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import {
@@ -18,10 +12,10 @@ import { safely } from '@selvedge/service-kit/safely'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
 import type { Trust } from '../trust/trust.ts'
-import { firstWithin, maxPlacesBytes } from './bounded-list.ts'
 import { readQuery } from './read-query.ts'
 import { type ReadTrackParts, readTrack, trackQuery } from './read-track.ts'
 import { placeFor, toldTo } from './show.ts'
+import { writePlaces } from './write-places.ts'
 
 /** Maximum nodes of one request. */
 const mostAsked = 500
@@ -96,18 +90,9 @@ export function addAccountEndpoints(
     return locations.map((each) => each && toAccountFix(each)).filter((fix) => fix !== undefined)
   })
 
-  app.get(discoveryPaths.accountPlaces, async (request, reply): Promise<AccountPlace[]> => {
+  app.get(discoveryPaths.accountPlaces, async (request, reply) => {
     const { accountId } = await callerOf(request, reply)
-    const locations = await store.ofAccount(accountId)
-    const places = locations.flatMap((location): AccountPlace[] => {
-      const place = placeFor(location, 'account')?.place
-      if (!place) return []
-      const round = (degrees: number) => Math.round(degrees * 1e5) / 1e5
-      return [
-        [location.nodeId, round(place.longitude), round(place.latitude), Math.floor(location.heardAt / 1000)],
-      ]
-    })
-    return firstWithin(maxPlacesBytes, places)
+    return reply.type('application/json').send(await writePlaces(await store.ofAccount(accountId)))
   })
 
   app.get<{ Params: { nodeId: string } }>(

@@ -1,7 +1,5 @@
 /** Bytes of a list of nodes, as JSON. */
 export const maxListBytes = 256 * 1024
-/** Bytes of the locations of a whole account: those of about 40,000 nodes. */
-export const maxPlacesBytes = 4 * 1024 * 1024
 
 /** The first entries of a list, as many as have room in so many bytes of JSON; the first one alone is never too long. */
 export function firstWithin<T>(maxBytes: number, entries: readonly T[]): T[] {

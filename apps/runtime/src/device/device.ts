@@ -20,6 +20,7 @@ import { type Account, createAccount } from './account/account.ts'
 import { createEdgeTokens, type EdgeTokens } from './cloud/edge-tokens.ts'
 import { createLink, type Link } from './cloud/link.ts'
 import { createRetry, type Retry } from './cloud/retry.ts'
+import { createServiceReports } from './cloud/service-reports.ts'
 import { createHmac, type Hmac } from './hmac/hmac.ts'
 import { type LeaseStore, openLeaseRecord } from './leases/lease-record.ts'
 import { createLeases, type Leases } from './leases/leases.ts'
@@ -104,7 +105,7 @@ export async function openDevice(
   const clientFor = openClients(machine)
   const presence = createPresence(config['listen.addresses'])
   const vitals = createVitals({ ...self, presence, isEnabled: config['telemetry.enabled'] })
-  const { tenants, tokens, identity, reportLeases } = connectIdentity(
+  const { tenants, tokens, identity, reportLeases, reports } = connectIdentity(
     config,
     { ...self, presence, vitals },
     clientFor,
@@ -154,8 +155,7 @@ export async function openDevice(
     },
     async stop() {
       clearInterval(lookForKeys)
-      presence.close()
-      vitals.close()
+      for (const each of [presence, reports, vitals]) each.close()
       await Promise.all([contact.stop(), callers.revocations.stop()])
       await Promise.all([tenants.stop(), leases.stop(), self.learned.stop()])
     },
@@ -290,19 +290,21 @@ function connectIdentity(
     clientFor(new URL(from).origin, requestLimitMs).getJson(new URL(from).pathname)
   const tenants = openTenants({ ...self, issuers, cloud: url, getJson })
   let leases: Leases | undefined
+  const reports = createServiceReports({ stated: self.presence.stated, isScarce: self.metering.isScarce })
   const tokens = createEdgeTokens({
     ...self,
     ...identity,
     issuer: tenants.cloud,
     enrolmentCode: config['identity.enrolmentCode'],
-    services: self.presence.stated,
+    services: reports.stated,
     vitals: self.vitals.state,
     leases: () => leases,
   })
+  self.signals.follow((signal) => signal === 'containers' && reports.changed(tokens.report))
   const reportLeases = (of: Leases) => {
     leases = of
   }
-  return { tenants, tokens, identity, reportLeases }
+  return { tenants, tokens, identity, reportLeases, reports }
 }
 
 /** Enrols, reports the account and fetches keys, until all of it is done and the identity service can be reached. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { containerRecord } from './records.ts'
-import { containerStates, describeState } from './states.ts'
+import { containerStates, countStates, describeState } from './states.ts'
 
 const guide = readFileSync(new URL('../../../../docs/services.md', import.meta.url), 'utf8')
 
@@ -21,4 +21,11 @@ it('a running and a paused service answer requests, and no other', () => {
 
 it.each(['sleeping', 'toString', ''])('the unknown state %j has no meaning', (state) => {
   expect(describeState(state)).toEqual({ meaning: '', isServing: false })
+})
+
+it('counts of states have the most frequent one first', () => {
+  const of = (...states: string[]) => countStates(states.map((state) => ({ state })))
+  expect([of(), of('paused'), of('paused', 'running', 'failed', 'running')]).toEqual([
+    ...['', '1 paused', '2 running, 1 paused, 1 failed'],
+  ])
 })

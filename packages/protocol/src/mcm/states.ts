@@ -30,9 +30,12 @@ export const containerStates = Object.keys(states) as [ContainerState, ...Contai
 export const describeState = (state: string): StateDescription =>
   Object.hasOwn(states, state) ? states[state as ContainerState] : { meaning: '', isServing: false }
 
-/** How many services are in each state, the most frequent state first. */
-export function countStates(services: readonly { readonly state: string }[]): Map<string, number> {
+/** How many services are in each state, the most frequent state first: such as `2 running, 1 paused`; "" without services. */
+export function countStates(services: readonly { readonly state: string }[]): string {
   const counts = new Map<string, number>()
   for (const { state } of services) counts.set(state, (counts.get(state) ?? 0) + 1)
-  return new Map([...counts].sort(([, one], [, other]) => other - one))
+  return [...counts]
+    .sort(([, one], [, other]) => other - one)
+    .map(([state, count]) => `${count} ${state}`)
+    .join(', ')
 }

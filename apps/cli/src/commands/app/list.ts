@@ -1,17 +1,13 @@
-import type { AppRecord } from '@selvedge/protocol'
+import { type AppRecord, countStates } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { explainEmpty } from '../../context/service-access.ts'
 import { formatHuman } from '../../output/human.ts'
 import { memberState } from './member-state.ts'
 
-/** @returns such as `2 of 3 run` */
-const stateOf = ({ members }: AppRecord): string => {
-  const count = (state: string) => members.filter(({ container }) => container?.state === state).length
-  const completed = count('completed')
-  const running = `${count('running')} of ${members.length - completed} run`
-  return completed === 0 ? running : `${running}, ${completed} completed`
-}
+/** @returns such as `2 running, 1 paused` */
+const stateOf = ({ members }: AppRecord): string =>
+  countStates(members.map(({ container }) => ({ state: container?.state ?? 'missing' })))
 
 export const appList = command({
   path: ['app', 'list'],

@@ -20,7 +20,7 @@ export default function Overview({ device, vitals }: { device: Device; vitals: V
       {vitals && <Stats vitals={vitals} />}
       <div class="two">
         <div class="stack">
-          <Services services={device.services} stated={vitals?.services ?? []} />
+          <Services device={device} stated={vitals?.services ?? []} />
           <History nodeId={device.nodeId} statedAt={device.lastSeenAt} />
         </div>
         <div class="stack">

@@ -2,16 +2,24 @@ import { type Device, describeEndReason, type Vitals } from '@selvedge/protocol/
 import { Copy } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { ServiceState } from '../../parts/state.tsx'
+import { Time } from '../../parts/time.tsx'
 import { Card, Empty } from '../../parts/view.tsx'
 
-interface ServicesProps extends Pick<Device, 'services'> {
+interface ServicesProps {
+  readonly device: Pick<Device, 'state' | 'lastSeenAt' | 'services'>
   /** What the device states of those that were restarted, or did not start. */
   readonly stated: Vitals['services']
 }
 
-export function Services({ services, stated }: ServicesProps) {
+export function Services({ device: { state: ofDevice, lastSeenAt, services }, stated }: ServicesProps) {
+  const isNow = ofDevice === 'online'
   return (
     <Card title="Services" flush>
+      {!isNow && services.length > 0 && (
+        <p class="body soft">
+          As stated <Time of={lastSeenAt} />
+        </p>
+      )}
       {services.length === 0 ? (
         <Empty icon="box" title="No services yet" text="Run this on the device.">
           <Copy
@@ -32,7 +40,7 @@ export function Services({ services, stated }: ServicesProps) {
                 <small class="mono">{image}</small>
                 <Ends of={stated.find((each) => each.id === id)} />
               </div>
-              <ServiceState state={state} />
+              <ServiceState state={state} isNow={isNow} />
             </li>
           ))}
         </ul>

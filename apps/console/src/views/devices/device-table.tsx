@@ -114,7 +114,7 @@ function DeviceRow({
         <DeviceState state={state} />
       </td>
       <td>
-        <ServiceCount services={services} />
+        <ServiceCount state={state} services={services} />
       </td>
       <td class="mono">{version || '—'}</td>
       <td class="soft">
@@ -126,9 +126,8 @@ function DeviceRow({
 }
 
 /** How many services are in each state, in the words of the page of the device; a failed one alone where there is one. */
-function ServiceCount({ services }: Pick<Device, 'services'>) {
-  const counts = countStates(services)
-  const failed = counts.get('failed')
+function ServiceCount({ state, services }: Pick<Device, 'state' | 'services'>) {
+  const failed = services.filter(({ state }) => state === 'failed').length
   if (failed)
     return (
       <span class="badge bad">
@@ -136,6 +135,7 @@ function ServiceCount({ services }: Pick<Device, 'services'>) {
         {failed} failed
       </span>
     )
-  if (counts.size === 0) return <span class="faint">None</span>
-  return <>{[...counts].map(([state, count]) => `${count} ${state}`).join(', ')}</>
+  if (services.length === 0) return <span class="faint">None</span>
+  // Of a device that is not online, this was the case when it was last seen.
+  return <span class={state === 'online' ? '' : 'faint'}>{countStates(services)}</span>
 }

@@ -1,6 +1,6 @@
 /** The console: pages for people, and the API behind them. This is where its parts meet. */
 
-import { identityReportSeconds, onlineWindowMs } from '@selvedge/protocol'
+import { identityReportSeconds } from '@selvedge/protocol'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import type { Outbound } from '@selvedge/service-kit/network'
 import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
@@ -14,6 +14,7 @@ import { addAppPages } from './app-pages.ts'
 import { createCallers } from './callers.ts'
 import { createDescribeDevice } from './describe-device.ts'
 import { addDeviceExport, addSelectedPlaces } from './device-export.ts'
+import { createDeviceStates } from './device-states.ts'
 import { createEnter } from './enter.ts'
 import { createEvents } from './events.ts'
 import { accountHandlers } from './handlers/account.ts'
@@ -69,17 +70,15 @@ const rates = {
 export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close(): void } {
   const site = createSite(parts.consoleUrl)
   const places = createPlaces({ ...parts, url: parts.discoveryUrl })
-  const reportSeconds = identityReportSeconds(parts.lifetimes.edge)
-  const describe = createDescribeDevice(parts.clock, reportSeconds)
+  const states = createDeviceStates(parts.clock, identityReportSeconds(parts.lifetimes.edge))
+  const describe = createDescribeDevice(states)
   const show = createShowDevices(places, describe)
   const events = createEvents({ ...parts, places, describe })
-  const onlineMs = onlineWindowMs(reportSeconds)
-  const onlineSince = () => parts.clock.now() - onlineMs
   const shared = {
     ...parts,
     show,
     places,
-    onlineMs,
+    states,
     enter: createEnter(parts),
     identityUrl: parts.issuer,
     developerLifetimeSeconds: parts.lifetimes.developer,
@@ -111,13 +110,13 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
   }
   const callers = createCallers({ ...parts, site })
   addConsoleApi(app, { ...parts, callers, handlers, events })
-  addSelectedPlaces(app, { ...parts, callers, places, onlineMs })
+  addSelectedPlaces(app, { ...parts, callers, places, states })
   addDeviceExport(app, {
     ...parts,
     beginExport: createAccountExports(maxDeviceExports),
     callers,
     show,
-    onlineSince,
+    states,
   })
   const showPage = addPages(app, parts.pages, site, originsOf(parts.map), parts.dpop.nonce)
   addAppPages(app, { ...parts, site, show: showPage })

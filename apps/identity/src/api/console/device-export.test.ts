@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createAccountExports } from './account-exports.ts'
 import { addDeviceExport } from './device-export.ts'
+import { createDeviceStates } from './device-states.ts'
 
 let app: FastifyInstance
 let asked: unknown[]
@@ -38,12 +39,12 @@ beforeEach(async () => {
         })) as never
       },
     },
-    async show(_, some, isLocated) {
-      shown.push([some.length, isLocated])
+    async show(_, some, at, isLocated) {
+      shown.push([some.length, at, isLocated])
       const devices = some.map(({ node }) => ({ nodeId: node.nodeId, name: 'a\u0085b', tags: [], fix: null }))
       return { devices: devices as never, hasPlaces: false }
     },
-    onlineSince: () => 77,
+    states: createDeviceStates({ now: () => 2_000_777 }, 600),
     audit: {
       async record(entry: object) {
         if (failure) throw failure
@@ -75,7 +76,7 @@ it('one as JSON has each device once, escaped, in pages of a hundred', async () 
   expect(answer.json().map(({ nodeId }: { nodeId: string }) => nodeId)).toEqual(
     Array.from({ length: 101 }, (_, at) => String(at)),
   )
-  const filter = { search: 'van', state: 'online', onlineSince: 77 }
+  const filter = { search: 'van', state: 'online', onlineSince: 500_000 }
   expect(asked).toMatchObject([
     ['a', filter, undefined, 100],
     ['a', filter, { nodeId: '99' }, 100],
@@ -83,8 +84,8 @@ it('one as JSON has each device once, escaped, in pages of a hundred', async () 
   ])
   // The discovery service does not answer, and is asked once.
   expect(shown).toEqual([
-    [100, true],
-    [1, false],
+    [100, 2_000_000, true],
+    [1, 2_000_000, false],
   ])
   expect(entries).toEqual([
     {

@@ -3,7 +3,6 @@ import { identityPaths, OAuthError } from '@selvedge/protocol'
 import { type Device, type DeviceFilter, deviceFilter } from '@selvedge/protocol/console'
 import { escapeControls } from '@selvedge/protocol/redaction'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
-import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { NodeFilter } from '../../registry/nodes/node-filter.ts'
@@ -12,6 +11,7 @@ import type { Audit } from '../../storage/audit/audit.ts'
 import type { BeginExport } from './account-exports.ts'
 import type { Callers } from './callers.ts'
 import { csvHead, toCsv } from './device-csv.ts'
+import type { DeviceStates } from './device-states.ts'
 import { through } from './discovery-stream.ts'
 import { addStates } from './place-states.ts'
 import type { Places } from './places.ts'
@@ -21,7 +21,7 @@ export interface DeviceExportParts {
   readonly callers: Pick<Callers, 'require'>
   readonly nodes: Pick<Nodes, 'after'>
   readonly show: ShowDevices
-  readonly onlineSince: () => number
+  readonly states: DeviceStates
   readonly audit: Audit
   readonly beginExport: BeginExport
   readonly trustedProxies: AddressSet
@@ -67,7 +67,7 @@ const nodeFilterOf = (
 ): NodeFilter => ({ search, state, tag, service, version, need, onlineSince })
 
 export function addDeviceExport(app: FastifyInstance, parts: DeviceExportParts): void {
-  const { callers, audit, onlineSince, trustedProxies } = parts
+  const { callers, audit, states, trustedProxies } = parts
   const limiter = createLimiter(rate)
   const send = (format: Format) => async (request: FastifyRequest, reply: FastifyReply) => {
     const { membership, person } = await callers.require(request, reply)
@@ -75,8 +75,9 @@ export function addDeviceExport(app: FastifyInstance, parts: DeviceExportParts):
     if (!asked.success) throw new OAuthError('invalid_request', 'the query is not a filter of devices')
     const { accountId } = membership
     takeOrRefuse(limiter, person.personId, 'exports')
-    const filter = nodeFilterOf(asked.data, onlineSince())
-    const content = parts.beginExport(accountId, contentOf(format, pagesOf(parts, accountId, filter)))
+    const at = states.now()
+    const filter = nodeFilterOf(asked.data, states.onlineSince(at))
+    const content = parts.beginExport(accountId, contentOf(format, pagesOf(parts, accountId, filter, at)))
     const entry = { accountId, actor: person.email, action: 'device.export', outcome: 'ok' } as const
     await audit
       .record({ ...entry, address: addressOf(request.raw, trustedProxies), detail: format.name })
@@ -108,6 +109,7 @@ async function* pagesOf(
   { nodes, show }: Pick<DeviceExportParts, 'nodes' | 'show'>,
   accountId: string,
   filter: NodeFilter,
+  at: number,
 ): AsyncGenerator<readonly Device[]> {
   // A discovery service that does not answer is asked once, and not for each page.
   let isLocated = true
@@ -115,7 +117,7 @@ async function* pagesOf(
     const some = await nodes.after(accountId, filter, last, pageSize)
     last = some.at(-1)?.node
     if (!last) return
-    const { devices, hasPlaces } = await show(accountId, some, isLocated)
+    const { devices, hasPlaces } = await show(accountId, some, at, isLocated)
     isLocated = hasPlaces
     yield devices
   }
@@ -125,9 +127,7 @@ export interface SelectedPlacesParts {
   readonly callers: Pick<Callers, 'require'>
   readonly nodes: Pick<Nodes, 'standings'>
   readonly places: Pick<Places, 'all'>
-  readonly clock: Clock
-  /** Milliseconds for which a device is online after it was last seen. */
-  readonly onlineMs: number
+  readonly states: DeviceStates
 }
 
 /** Devices that one statement reads for the map. */
@@ -136,7 +136,7 @@ const standingsSize = 5000
 const searchRate = { burst: 30, perSecond: 2 }
 /** The locations of the devices that a filter selects: the map shows what the list shows. */
 export function addSelectedPlaces(app: FastifyInstance, parts: SelectedPlacesParts): void {
-  const { callers, places, clock, onlineMs } = parts
+  const { callers, places, states } = parts
   const searches = createLimiter(searchRate)
   app.get(identityPaths.consolePlaces, async (request, reply) => {
     const { membership, person } = await callers.require(request, reply)
@@ -144,7 +144,8 @@ export function addSelectedPlaces(app: FastifyInstance, parts: SelectedPlacesPar
     if (!asked.success) throw new OAuthError('invalid_request', 'the query is not a filter of devices')
     if (asked.data.search) takeOrRefuse(searches, person.personId, 'searches')
     const { accountId } = membership
-    const selected = await readSelected(parts, accountId, nodeFilterOf(asked.data, clock.now() - onlineMs))
+    const filter = nodeFilterOf(asked.data, states.onlineSince(states.now()))
+    const selected = await readSelected(parts, accountId, filter)
     const all = await places.all(accountId)
     if (!all) return reply.code(503).header('Retry-After', '5').send({ error: 'temporarily_unavailable' })
     return reply.type('application/json').send(through(all, addStates(selected)))
@@ -155,15 +156,14 @@ export function addSelectedPlaces(app: FastifyInstance, parts: SelectedPlacesPar
  * @returns for each device that the filter selects, until which Unix second it is online unless it is seen again; -1 for a blocked one
  */
 async function readSelected(
-  { nodes, onlineMs }: Pick<SelectedPlacesParts, 'nodes' | 'onlineMs'>,
+  { nodes, states }: Pick<SelectedPlacesParts, 'nodes' | 'states'>,
   accountId: string,
   filter: NodeFilter,
 ): Promise<ReadonlyMap<string, number>> {
   const selected = new Map<string, number>()
   for (let last: Awaited<ReturnType<Nodes['standings']>>[number] | undefined; ; ) {
     const some = await nodes.standings(accountId, filter, last, standingsSize)
-    for (const { nodeId, lastSeenAt, isBlocked } of some)
-      selected.set(nodeId, isBlocked ? -1 : Math.floor((lastSeenAt + onlineMs) / 1000))
+    for (const each of some) selected.set(each.nodeId, states.onlineUntil(each))
     last = some.at(-1)
     if (!last || some.length < standingsSize) return selected
   }

@@ -54,6 +54,16 @@ describe('the history of a device', () => {
     ).toEqual([])
   })
 
+  it('has no service that pauses, or starts with a request', () => {
+    const between = (before: string, after: string) =>
+      eventsOf(stated(0, [serviceIn(before)]), stated(1, [serviceIn(after)]))
+    expect([between('running', 'paused'), between('paused', 'running')]).toEqual([[], []])
+    expect([between('starting', 'running'), between('paused', 'stopped')]).toEqual([
+      ['service camera starting running'],
+      ['service camera paused stopped'],
+    ])
+  })
+
   it('has the reason of no end that is past', () => {
     const services = [{ id: 'p-camera', restarts: 1, lastEnd: 'exited' }]
     const before = stated(0, [serviceIn('running')], { services })

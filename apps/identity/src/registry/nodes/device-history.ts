@@ -4,7 +4,7 @@
  * device sees them.
  */
 import { randomBytes } from 'node:crypto'
-import type { DeviceEvent } from '@selvedge/protocol/console'
+import { type DeviceEvent, describeState } from '@selvedge/protocol/console'
 import type { DeviceVitals } from '@selvedge/protocol/tokens'
 import { isoTime } from '@selvedge/service-kit/clock'
 import { createLimiter } from '@selvedge/service-kit/http'
@@ -54,6 +54,9 @@ function hasStarted({ node, vitals: old }: Stated, { node: next, vitals: now }: 
   return now.uptimeSeconds + uptimeSlackSeconds < old.uptimeSeconds + passed
 }
 
+/** A service that pauses, or starts with a request, answers requests before and after: nothing happened to it. */
+const isServing = (state: string): boolean => describeState(state).isServing
+
 function servicesBetween(
   { node, vitals: old }: Stated,
   { node: next, vitals: now }: Stated,
@@ -71,7 +74,7 @@ function servicesBetween(
         ...(old && now && restarts > earlier
           ? [event('restart', { subject: name, before: String(earlier), after: String(restarts), reason })]
           : []),
-        ...(was === state
+        ...(was === state || (isServing(was) && isServing(state))
           ? []
           : [
               event('service', {

@@ -6,6 +6,7 @@ import {
   openConsoleStore,
 } from '../../../../../../tests/harness/console-calls.ts'
 import type { Viewer } from '../context.ts'
+import { createDeviceStates } from '../device-states.ts'
 import { deviceHandlers } from './devices.ts'
 
 let opened: ConsoleStore
@@ -46,7 +47,7 @@ beforeEach(async () => {
     facets: note('facets', 'facets') as never,
     show: note('show', fix) as never,
     places: { track: async () => trackOf } as never,
-    onlineMs: 1000,
+    states: createDeviceStates(opened.clock, 600),
     history: { list: async () => [] },
     attention: note('attention', { lastSeenAt: null }) as never,
   })
@@ -103,7 +104,7 @@ it('one has its label, vitals and way', async () => {
   })
   expect(called).toMatchObject([
     ['label', 'a', 'n'],
-    ['show', 'a', [{ node: { nodeId: 'n' }, label: { name: 'old', tags: ['t'] } }]],
+    ['show', 'a', [{ node: { nodeId: 'n' }, label: { name: 'old', tags: ['t'] } }], opened.clock.now()],
   ])
   expect(await get('m')).toMatchObject({ vitals: null })
   expect(await track()).toEqual({ points: [], until: null })
@@ -137,9 +138,9 @@ it('a page is of the account, in the order that was asked for', async () => {
     count: 1,
     pageSize: 100,
     at: '2026-01-01T00:00:00.000Z',
-    onlineSeconds: 1,
+    onlineSeconds: 1500,
   })
-  const onlineSince = opened.clock.now() - 1000
+  const onlineSince = opened.clock.now() - 1_500_000
   const plain = { search: '', page: 0, size: 100, onlineSince, order: 'added', isDescending: false }
   expect(called[0]).toEqual(['page', 'a', expect.objectContaining(plain)])
   const asked = { search: 'van', state: 'online', tag: 't', service: 's', version: 'v', page: 2 } as const

@@ -1,6 +1,6 @@
 import { RpcError } from '@selvedge/protocol'
 import { deviceHistory } from '@selvedge/protocol/console'
-import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { isoTime } from '@selvedge/service-kit/clock'
 import { createLimiter } from '@selvedge/service-kit/http'
 import type { DeviceFacets } from '../../../registry/nodes/device-facets.ts'
 import type { DeviceHistory } from '../../../registry/nodes/device-history.ts'
@@ -20,15 +20,14 @@ import {
   expectTurn,
   type Viewer,
 } from '../context.ts'
+import type { DeviceStates } from '../device-states.ts'
 import type { Places } from '../places.ts'
 import type { ShowDevices } from '../show-devices.ts'
 
 export interface DeviceParts {
   readonly show: ShowDevices
   readonly places: Pick<Places, 'track'>
-  readonly clock: Clock
-  /** Milliseconds for which a device is online after it was last seen. */
-  readonly onlineMs: number
+  readonly states: DeviceStates
   readonly nodes: Nodes
   readonly labels: DeviceLabels
   readonly vitals: DeviceVitalsStore
@@ -74,7 +73,7 @@ function createChanges({ nodes, revocations, audit }: DeviceParts) {
 
 /** One device: what is known of it, and where it was. */
 const createViews = (
-  { labels, vitals, places, show, history, audit }: DeviceParts,
+  { labels, vitals, places, states, show, history, audit }: DeviceParts,
   own: (nodeId: string, viewer: Viewer) => Promise<Node>,
 ) =>
   ({
@@ -82,7 +81,7 @@ const createViews = (
       const node = await own(nodeId, viewer)
       const label = await labels.find(node.accountId, nodeId)
       const stated = await vitals.find(node.accountId, nodeId)
-      const { devices, hasPlaces } = await show(node.accountId, [{ node, label }])
+      const { devices, hasPlaces } = await show(node.accountId, [{ node, label }], states.now())
       return {
         device: devices[0]!,
         hasPlaces,
@@ -105,7 +104,7 @@ const createViews = (
   }) satisfies ConsoleHandlers
 
 export function deviceHandlers(parts: DeviceParts) {
-  const { nodes, labels, facets, show, clock, onlineMs, attention, audit } = parts
+  const { nodes, labels, facets, show, states, attention, audit } = parts
   const { own, ...changes } = createChanges(parts)
   const one =
     (change: DeviceChange) => async (asked: { nodeId: string }, viewer: Viewer, context: ConsoleContext) => {
@@ -127,16 +126,17 @@ export function deviceHandlers(parts: DeviceParts) {
       const { accountId } = viewer.membership
       if (search !== '') expectTurn(searches, viewer.person.personId, context, 'searches')
       const { state, tag, service, version, need } = filter
-      const at = clock.now()
+      const at = states.now()
       const { nodes: some, ...counted } = await nodes.page(accountId, {
-        ...{ search, state, tag, service, version, need, page, size: pageSize, onlineSince: at - onlineMs },
-        ...{ order: sort, isDescending: descending },
+        ...{ search, state, tag, service, version, need, page, size: pageSize },
+        ...{ onlineSince: states.onlineSince(at), order: sort, isDescending: descending },
       })
-      const shown = await show(accountId, some)
-      return { ...shown, ...counted, pageSize, at: isoTime(at), onlineSeconds: onlineMs / 1000 }
+      const shown = await show(accountId, some, at)
+      return { ...shown, ...counted, pageSize, at: isoTime(at), onlineSeconds: states.onlineMs / 1000 }
     },
     'device.attention': async (_, viewer) => {
-      const { lastSeenAt, ...found } = await attention(viewer.membership.accountId, clock.now() - onlineMs)
+      const { accountId } = viewer.membership
+      const { lastSeenAt, ...found } = await attention(accountId, states.onlineSince(states.now()))
       return { ...found, lastSeenAt: lastSeenAt === null ? null : isoTime(lastSeenAt) }
     },
     'device.facets': (_, viewer) => facets(viewer.membership.accountId),
