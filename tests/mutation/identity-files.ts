@@ -34,7 +34,7 @@ export const identityGroups: readonly Group[] = [
   beside(
     'identity-callers',
     `${identity}/api/console`,
-    ...['api', 'app-pages', 'callers', 'device-export', 'show-devices', 'site'],
+    ...['api', 'app-pages', 'callers', 'device-export', 'send-long', 'show-devices', 'site'],
   ),
   beside('identity-console-rules', `${identity}/api/console`, 'bulk', 'context', 'handlers/devices'),
   {

@@ -35,15 +35,19 @@ export function usePlaces(selection: string): {
   const [all, setAll] = useState<readonly MapPlace[]>()
   const lookedAt = useRef(Number.NEGATIVE_INFINITY)
   const isChanged = useRef(false)
+  const loading = useRef<string | undefined>(undefined)
   const asked = useRef(selection)
 
   const look = useCallback(async () => {
     const pauseMs = known.current.size > 1000 ? loadIntervalMs : 0
-    if (performance.now() - lookedAt.current < pauseMs) return
+    // The stream of news opens while the first load is under way.
+    if (loading.current === selection || performance.now() - lookedAt.current < pauseMs) return
+    loading.current = selection
     lookedAt.current = performance.now()
     asked.current = selection
     const places = await load(selection)
     if (asked.current !== selection) return
+    loading.current = undefined
     if (!places) {
       lookedAt.current = Number.NEGATIVE_INFINITY
       return

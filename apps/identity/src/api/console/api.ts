@@ -15,6 +15,7 @@ import { createAccountExports } from './account-exports.ts'
 import type { Callers } from './callers.ts'
 import { type ConsoleCallers, type ConsoleContext, checkPerson } from './context.ts'
 import type { Events } from './events.ts'
+import { longText } from './send-long.ts'
 
 export interface ConsoleApiParts {
   readonly callers: Callers
@@ -66,7 +67,8 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
       reply.header('Set-Cookie', callers.cookie(context.newSession ?? undefined))
     }
     if (context.retryAfter !== undefined) reply.code(429).header('Retry-After', String(context.retryAfter))
-    return answer === undefined ? reply.code(204).send() : reply.type('application/json').send(answer)
+    if (answer === undefined) return reply.code(204).send()
+    return reply.type('application/json').send(await longText(request, reply, answer))
   })
 
   // What a page signs first: without a nonce of the service no proof is accepted.

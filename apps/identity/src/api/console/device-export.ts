@@ -15,6 +15,7 @@ import type { DeviceStates } from './device-states.ts'
 import { through } from './discovery-stream.ts'
 import { addStates } from './place-states.ts'
 import type { Places } from './places.ts'
+import { longStream } from './send-long.ts'
 import type { ShowDevices } from './show-devices.ts'
 
 export interface DeviceExportParts {
@@ -148,7 +149,7 @@ export function addSelectedPlaces(app: FastifyInstance, parts: SelectedPlacesPar
     const selected = await readSelected(parts, accountId, filter)
     const all = await places.all(accountId)
     if (!all) return reply.code(503).header('Retry-After', '5').send({ error: 'temporarily_unavailable' })
-    return reply.type('application/json').send(through(all, addStates(selected)))
+    return reply.type('application/json').send(longStream(request, reply, through(all, addStates(selected))))
   })
 }
 
