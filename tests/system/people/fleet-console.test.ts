@@ -197,6 +197,16 @@ describe('the page of a fleet', needs('chromium-headless-shell'), () => {
     await pick('van-001').check()
     await pick('van-002').check()
     expect(await bar().getAttribute('aria-label')).toBe('2 devices selected')
+    // On a wide screen, the map stays beside the list.
+    await page.setViewportSize({ width: 2560, height: 1200 })
+    const edges = async () => {
+      const [list, map] = await Promise.all(
+        ['.fleet > .card', '.fleet > .map'].map((each) => page.locator(each).boundingBox()),
+      )
+      return { top: map!.y - list!.y, isBeside: map!.x >= list!.x + list!.width }
+    }
+    await expect.poll(edges).toEqual({ top: 0, isBeside: true })
+    await page.setViewportSize({ width: 1280, height: 900 })
     await takePictures(page, 'fleet-bulk')
     await page.keyboard.press('Escape')
     await expect.poll(() => bar().count()).toBe(0)
