@@ -1,4 +1,5 @@
 /** A fleet for the console: devices in the registry, and their places in the discovery service, as if they had reported. */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,7 +15,8 @@ const cities = JSON.parse(
   readFileSync(join(root, 'apps/console/build/cities.json'), 'utf8'),
 ) as readonly City[]
 
-export const nodeIdOf = (at: number): string => (at * 2_654_435_761).toString(16).padStart(56, '0')
+/** As random as that of a device. */
+export const nodeIdOf = (at: number): string => createHash('sha224').update(String(at)).digest('hex')
 
 const day = 86_400_000
 const services = (at: number) =>
