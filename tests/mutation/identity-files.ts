@@ -61,7 +61,7 @@ export const identityGroups: readonly Group[] = [
     sources: [`${identity}/tokens/federation/issuer-keys.ts`],
     tests: [`${identity}/tokens/federation/{federation,issuer-keys-suite}.test.ts`],
   },
-  beside('identity-console-streams', `${identity}/api/console`, 'discovery-stream'),
+  beside('identity-console-events', `${identity}/api/console`, 'events', 'places', 'discovery-stream'),
   {
     name: 'identity-node-lists',
     sources: [`${identity}/registry/nodes/{device-vitals,node-filter,node-lists,node-rows}.ts`],
