@@ -17,7 +17,7 @@ async function open() {
   return app
 }
 
-it('a long text is compressed for who accepts it, and a short one for none', async () => {
+it('a long text is compressed for a client that accepts it, and a short one is not', async () => {
   const app = await open()
   const get = (length: number, accepted?: string) =>
     app.inject({ url: `/text/${length}`, ...(accepted && { headers: { 'Accept-Encoding': accepted } }) })

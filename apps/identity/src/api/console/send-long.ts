@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { through } from './discovery-stream.ts'
 
 /**
- * Characters from which an answer is compressed: a list. Shorter ones may have a secret beside text of others, whose lengths would tell about
+ * Characters from which an answer is compressed: a list. Shorter ones may have a secret beside text of others, and its length would tell about
  * the secret if they were compressed together (BREACH).
  */
 export const longCharacters = 16_384
