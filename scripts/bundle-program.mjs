@@ -25,6 +25,7 @@ export const programs = {
     'tar.lazy': 'src/services/images/tar.lazy.ts',
     'multipart.lazy': 'src/api/mcm/multipart.lazy.ts',
     'croner.lazy': 'src/services/schedules/croner.lazy.ts',
+    'yaml.lazy': 'src/services/engines/oci/cdi/yaml.lazy.ts',
     'ws.lazy': ws,
   },
   identity: {

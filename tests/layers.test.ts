@@ -47,7 +47,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   'apps/runtime': [
     /^node:/,
     /^@selvedge\/(protocol|client|geo|service-kit)(\/|$)/,
-    /^(zod|tar|croner|@fastify\/busboy|@bjorn3\/browser_wasi_shim)$/,
+    /^(zod|tar|croner|yaml|@fastify\/busboy|@bjorn3\/browser_wasi_shim)$/,
   ],
   'apps/identity': [
     /^node:/,

@@ -150,7 +150,7 @@ export const runtimeOptions = {
   ),
   'oci.cdiFolders': option.list(
     ['/etc/cdi', '/var/run/cdi'],
-    'Folders with files of the Container Device Interface (JSON), for names such as vendor.com/class=name in MCM.DEVICES. A later folder counts more.',
+    'Folders with files of the Container Device Interface (JSON or YAML), for names such as vendor.com/class=name in MCM.DEVICES. A later folder counts more.',
   ),
   'services.devices': option.rules(
     (text) => readDeviceRule(text) !== undefined,

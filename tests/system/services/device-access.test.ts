@@ -154,14 +154,21 @@ describe('a container gets of the device', needs(...podmanNeeds, 'busybox', 'use
     )
     mkdirSync(join(folder, 'cdi'))
     writeFileSync(join(folder, 'lib'), 'of the device')
-    const containerEdits = {
-      deviceNodes: [{ path: node }],
-      mounts: [{ hostPath: join(folder, 'lib'), containerPath: '/opt/lib', options: ['ro', 'nosuid'] }],
-      env: ['FROM=cdi', 'OWN=cdi'],
-    }
-    const devices = [{ name: 'a', containerEdits }]
-    const content = JSON.stringify({ cdiVersion: '0.6.0', kind: 'v.com/c', devices })
-    writeFileSync(join(folder, 'cdi/v.json'), content)
+    const content = `---
+cdiVersion: 0.6.0
+devices:
+- containerEdits:
+    deviceNodes:
+    - path: ${node}
+    env: [FROM=cdi, OWN=cdi]
+    mounts:
+    - containerPath: /opt/lib
+      hostPath: ${folder}/lib
+      options: [ro, nosuid, rbind, rprivate]
+  name: a
+kind: v.com/c
+`
+    writeFileSync(join(folder, 'cdi/v.yaml'), content)
     const { basePath } = await deploy(script, env)
     expect(await text(`${basePath}/cgi-bin/run`)).toBe('4\nof the device\ncdi own')
     expect(readFileSync(join(folder, 'lib'), 'utf8')).toBe('of the device')

@@ -75,7 +75,7 @@ export const canGive = ({ isPodman, isRootless }: Pick<EngineTraits, 'isPodman' 
  * @throws RpcError `container_failed` for what no container gets, `engine_unavailable` for a device or a folder that is not there at
  * present: the start is tried again
  */
-export function holdGiven({ settings, traits, users, own, cdiFolders }: GivenParts): Given {
+export async function holdGiven({ settings, traits, users, own, cdiFolders }: GivenParts): Promise<Given> {
   const { 'MCM.DEVICES': devices, 'MCM.MOUNTS': mounts } = settings
   if (devices.length === 0 && mounts.length === 0) return nothingGiven
   if (!canGive(traits))
@@ -99,7 +99,8 @@ export function holdGiven({ settings, traits, users, own, cdiFolders }: GivenPar
     held: hold(setting, mount.source, (opened) => whyNoMount(opened, mount.target, own)),
   })
   try {
-    const wanted = usedDevices(devices).map((each) => deviceOf(each, cdiFolders))
+    const wanted: WantedDevice[] = []
+    for (const each of usedDevices(devices)) wanted.push(await deviceOf(each, cdiFolders))
     expectOnce(wanted, usedMounts(mounts))
     return {
       devices: wanted.flatMap(({ nodes }) =>
@@ -179,12 +180,12 @@ function expectOnce(wanted: readonly WantedDevice[], mounts: readonly UsedMount[
     )
 }
 
-function deviceOf(device: UsedDevice, cdiFolders: readonly string[]): WantedDevice {
+async function deviceOf(device: UsedDevice, cdiFolders: readonly string[]): Promise<WantedDevice> {
   const { source } = device
   if (!isCdiName(source))
     return { nodes: nodesOf(device).map((each) => ({ ...each, access: fullAccess })), mounts: [], env: {} }
   try {
-    const { nodes, ...others } = findCdiDevice(source, cdiFolders)
+    const { nodes, ...others } = await findCdiDevice(source, cdiFolders)
     return { ...others, nodes: nodes.map(({ path, access }) => ({ source: path, target: path, access })) }
   } catch (cause) {
     if (!(cause instanceof CdiRefused)) throw cause

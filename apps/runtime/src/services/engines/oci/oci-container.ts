@@ -241,7 +241,7 @@ async function prepare(
   const image = images.tagOf(plan)
   const secret = () => openLabelSecret(join(host.state, 'oci-secret'))
   const own = [host.state, dirname(host.state), api.socketPath, traits.folder ?? host.state]
-  const given = holdGiven({ settings: plan.settings, traits, users, own, cdiFolders })
+  const given = await holdGiven({ settings: plan.settings, traits, users, own, cdiFolders })
   return {
     given,
     api,

@@ -149,14 +149,14 @@ export function createOciEngine(parts: OciEngineParts): Engine {
       rmSync(folder, { recursive: true, force: true })
       removeOtherFiles(owner, new Set())
     },
-    describe: () =>
+    describe: async () =>
       describeEngine(
         socket,
         host.recentTraitsOf,
         guard,
         users,
         outbound,
-        missingCdiDevices(cdi.granted, cdi.folders),
+        await missingCdiDevices(cdi.granted, cdi.folders),
       ),
   }
 }

@@ -2,8 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { readCdiFile } from './cdi-spec.ts'
 
 const kind = 'vendor.com/null'
-const fileWith = (containerEdits: unknown, more: object = {}) =>
-  JSON.stringify({ cdiVersion: '0.5.0', kind, devices: [{ name: 'a', containerEdits }], ...more })
+const fileWith = (containerEdits: unknown, more: object = {}) => ({
+  cdiVersion: '0.5.0',
+  kind,
+  devices: [{ name: 'a', containerEdits }],
+  ...more,
+})
 const deviceWith = (edits: unknown, more: object = {}) =>
   readCdiFile(fileWith(edits, more)).deviceOf(`${kind}=a`)
 
@@ -12,7 +16,7 @@ it('a device has what its file has for it, and for all of them', () => {
     {
       deviceNodes: [
         { path: '/dev/zero', hostPath: '/dev/zero', type: 'c', major: 1, minor: 5, permissions: 'rw' },
-        { path: '/dev/full', uid: 0, gid: 44, fileMode: 432 },
+        { path: '/dev/full', uid: 0, gid: 44, fileMode: 432, major: '1', minor: '0660' },
         { path: '/dev/null', permissions: 'rm' },
         { path: '/dev/random', permissions: '' },
       ],
@@ -20,7 +24,7 @@ it('a device has what its file has for it, and for all of them', () => {
         {
           hostPath: '/usr/lib/x.so',
           containerPath: '/usr/lib/x.so',
-          options: ['ro', 'nosuid', 'nodev', 'rbind'].slice(0, 3),
+          options: ['ro', 'nosuid', 'nodev', 'rbind', 'rprivate'],
         },
         { hostPath: '/srv/a', containerPath: '/a', options: ['rw', 'noexec'], type: 'bind' },
         { hostPath: '/srv/b', containerPath: '/b', options: ['rw', 'ro'] },
@@ -59,13 +63,9 @@ describe('no container gets', () => {
     ['a node of another path', { deviceNodes: [{ path: '/dev/a', hostPath: '/dev/zero' }] }, 'deviceNodes.0'],
     ['permission to make nodes only', { deviceNodes: [{ path: '/dev/a', permissions: 'm' }] }, 'permissions'],
     ['unknown keys', { deviceNodes: [{ path: '/dev/a', more: 1 }] }, 'deviceNodes.0'],
+    ['a number that is a text', { deviceNodes: [{ path: '/dev/a', major: 'x' }] }, 'deviceNodes.0.major'],
     ['a mount with a colon', { mounts: [{ hostPath: '/a:/b', containerPath: '/c' }] }, 'mounts.0.hostPath'],
     ['a mount above', { mounts: [{ hostPath: '/a/../..', containerPath: '/c' }] }, 'mounts.0.hostPath'],
-    [
-      'a mount with mounts',
-      { mounts: [{ hostPath: '/a', containerPath: '/c', options: ['rbind'] }] },
-      'options',
-    ],
     [
       'set-user-ID programs',
       { mounts: [{ hostPath: '/a', containerPath: '/c', options: ['suid'] }] },
@@ -94,8 +94,7 @@ it('another device of the file may have what no container gets', () => {
 })
 
 it.each([
-  ['not JSON', 'cdiVersion: 0.5.0', 'it is not JSON'],
-  ['no object', '[]', 'it is not as'],
+  ['no object', [], 'it is not as'],
   ['without a kind', fileWith({}, { kind: undefined }), 'kind'],
   ['of a version to come', fileWith({}, { cdiVersion: '2.0.0' }), 'cdiVersion'],
   ['of an early version', fileWith({}, { cdiVersion: '0.2.0' }), 'cdiVersion'],
@@ -104,15 +103,15 @@ it.each([
   ['with a wrong name', fileWith({}, { devices: [{ name: 'a/b' }] }), 'is not a name'],
   ['with a device twice', fileWith({}, { devices: [{ name: 'a' }, { name: 'a' }] }), 'a device twice'],
   ['with many devices', fileWith({}, { devices: Array(1025).fill({ name: 'a' }) }), 'devices'],
-])('a file is not used: %s', (_, text, why) => {
-  expect(() => readCdiFile(text)).toThrow(why)
+])('a file is not used: %s', (_, content, why) => {
+  expect(() => readCdiFile(content)).toThrow(why)
 })
 
 it.each([
-  ...['bind', 'noexec', 'nodev', 'nosuid', 'private', 'ro', 'rprivate', 'rslave', 'rw', 'slave'].map(
+  ...['bind', 'rbind', 'noexec', 'nodev', 'nosuid', 'private', 'ro', 'rprivate', 'rslave', 'rw', 'slave'].map(
     (option) => ({ mounts: [{ hostPath: '/a', containerPath: '/b', options: [option] }] }),
   ),
-  ...['', 'bind'].map((type) => ({ mounts: [{ hostPath: '/a', containerPath: '/b', type }] })),
+  ...['', 'bind', 'none'].map((type) => ({ mounts: [{ hostPath: '/a', containerPath: '/b', type }] })),
   ...['', 'b', 'c', 'u', 'p'].map((type) => ({ deviceNodes: [{ path: '/dev/zero', type }] })),
   ...['', 'r', 'w', 'rm', 'rwm'].map((permissions) => ({
     deviceNodes: [{ path: '/dev/zero', permissions }],

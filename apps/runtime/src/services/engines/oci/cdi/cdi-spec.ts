@@ -28,6 +28,8 @@ export interface CdiDevice {
 /** Parts of one device at most. */
 const most = { devices: 1024, nodes: 64, mounts: 128, variables: 64, characters: 4096 }
 
+/** A text in YAML. The engine uses the numbers of the device itself. */
+const number = z.union([z.int(), z.string().regex(/^(?:0o)?\d{1,10}$/)])
 const devicePath = z.string().refine(isDevicePath)
 const folder = z.string().refine(isFolder)
 
@@ -40,18 +42,19 @@ const node = z
     path: devicePath,
     hostPath: devicePath.optional(),
     type: z.enum(['', 'b', 'c', 'u', 'p']).optional(),
-    ...{ major: z.int().optional(), minor: z.int().optional(), fileMode: z.int().optional() },
+    ...{ major: number.optional(), minor: number.optional(), fileMode: number.optional() },
     permissions: z
       .string()
       .regex(/^(?:(?:rw?|w)m?)?$/)
       .optional(),
-    ...{ uid: z.int().optional(), gid: z.int().optional() },
+    ...{ uid: number.optional(), gid: number.optional() },
   })
   .refine(({ path, hostPath = path }) => path === hostPath)
 
-/** All of them are without devices and set-user-ID programs. */
+/** All of them are without devices and set-user-ID programs. Nothing is mounted below what a container gets, so `rbind` is `bind`. */
 const options = [
   'bind',
+  'rbind',
   'noexec',
   'nodev',
   'nosuid',
@@ -67,7 +70,10 @@ const mount = z.strictObject({
   hostPath: folder,
   containerPath: folder,
   options: z.array(z.enum(options)).max(options.length).optional(),
-  type: z.enum(['', 'bind']).optional(),
+  type: z
+    .string()
+    .regex(/^(?:bind|none)?$/)
+    .optional(),
 })
 
 const variable = z
@@ -98,9 +104,9 @@ export interface CdiFile {
   deviceOf(name: string): CdiDevice
 }
 
-/** @throws Error with what is wrong */
-export function readCdiFile(text: string): CdiFile {
-  const read = file.safeParse(parseJson(text))
+/** @param content of the file, without members that are null @throws Error with what is wrong */
+export function readCdiFile(content: unknown): CdiFile {
+  const read = file.safeParse(content)
   if (!read.success) throw new Error(`${pathOf(read.error)} is not as the specification has it`)
   const { kind, devices, containerEdits } = read.data
   const nameOf = (device: string) => `${kind}=${device}`
@@ -119,14 +125,6 @@ export function readCdiFile(text: string): CdiFile {
         env: Object.fromEntries(all.flatMap(({ env = [] }) => env.map(splitVariable))),
       }
     },
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Error('it is not JSON')
   }
 }
 

@@ -4,8 +4,10 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { type HeldPath, holdPath } from '../held-path.ts'
 import { type CdiDevice, type CdiFile, readCdiFile } from './cdi-spec.ts'
+import { readText } from './read-text.ts'
 
 /** Files of one folder that are read, and bytes of each. */
 const maxFiles = 64
@@ -36,8 +38,8 @@ interface CdiFolder {
  * @param folders a later one counts more
  * @throws CdiRefused
  */
-export const findCdiDevice = (name: string, folders: readonly string[]): CdiDevice =>
-  search(name, folders, folders.map(readFolder))
+export const findCdiDevice = async (name: string, folders: readonly string[]): Promise<CdiDevice> =>
+  search(name, folders, await readFolders(folders))
 
 function search(name: string, folders: readonly string[], read: readonly CdiFolder[]): CdiDevice {
   for (const { files } of read.toReversed()) {
@@ -53,9 +55,12 @@ function search(name: string, folders: readonly string[], read: readonly CdiFold
 }
 
 /** @returns which of the devices cannot be given, each with the reason: for everyone, so without other names and files of the device */
-export function missingCdiDevices(names: readonly string[], folders: readonly string[]): string[] {
+export async function missingCdiDevices(
+  names: readonly string[],
+  folders: readonly string[],
+): Promise<string[]> {
   if (names.length === 0) return []
-  const read = folders.map(readFolder)
+  const read = await readFolders(folders)
   return [...new Set(names)].flatMap((name) => {
     try {
       search(name, folders, read)
@@ -79,13 +84,21 @@ function deviceOf(file: CdiFile, name: string): CdiDevice {
   }
 }
 
-function readFolder(folder: string): CdiFolder {
+async function readFolders(folders: readonly string[]): Promise<CdiFolder[]> {
+  const read: CdiFolder[] = []
+  for (const each of folders) read.push(await readFolder(each))
+  return read
+}
+
+async function readFolder(folder: string): Promise<CdiFolder> {
   const files: CdiFile[] = []
   const problems: string[] = []
   for (const name of namesIn(folder)) {
+    // Other work continues between two files.
+    await setImmediate()
     const path = join(folder, name)
     try {
-      files.push(readCdiFile(readTrusted(path)))
+      files.push(readCdiFile(await readText(readTrusted(path))))
     } catch (cause) {
       problems.push(`${path}: ${(cause as Error).message}`)
     }
@@ -108,7 +121,7 @@ function namesIn(folder: string): string[] {
 
 /** @throws Error with the reason why the file is not read */
 function readTrusted(path: string): string {
-  if (!path.endsWith('.json')) throw new Error('only JSON is read, so write the file in that format')
+  if (path.endsWith('.yml')) throw new Error('no program reads this name; let it end in .yaml')
   const held = holdPath(path)
   try {
     const { stats } = held
