@@ -56,6 +56,11 @@ export const runtimeGroups: readonly Group[] = [
   beside('runtime-rest', `${runtime}/api/rest`, 'rest'),
   beside('runtime-events', `${runtime}/api/events`, 'hub', 'sources', 'subscriptions'),
   beside('confirmed-releases', runtime, 'confirm-release'),
+  {
+    name: 'app-releases',
+    sources: [`${runtime}/services/apps/{release-files,deploy-again}.ts`],
+    tests: [`${runtime}/services/apps/{release-files,deploy-again}.test.ts`],
+  },
   beside('runtime-discovery-session', `${runtime}/device/cloud`, 'discovery-session', 'link'),
   {
     name: 'runtime-nodes',
