@@ -16,6 +16,18 @@ describe('MCM.PORTS', () => {
     expect(readSettings({})['MCM.PORTS']).toEqual([])
   })
 
+  it('lists the ports of a range', () => {
+    expect(read('21-22, 3000-3002:4000-4002/udp, 7-7')).toEqual([
+      { port: 21, protocol: 'tcp', target: 21 },
+      { port: 22, protocol: 'tcp', target: 22 },
+      { port: 3000, protocol: 'udp', target: 4000 },
+      { port: 3001, protocol: 'udp', target: 4001 },
+      { port: 3002, protocol: 'udp', target: 4002 },
+      { port: 7, protocol: 'tcp', target: 7 },
+    ])
+    expect(read('65520-65535/udp')).toHaveLength(16)
+  })
+
   it('accepts the same number for TCP and UDP, and the same port of the container twice', () => {
     expect(read('53/tcp,53/udp')).toHaveLength(2)
     expect(read('1:80,2:80')).toHaveLength(2)
@@ -36,7 +48,18 @@ describe('MCM.PORTS', () => {
     '1883/tcp/udp',
     '1:2:3',
     '127.0.0.1:1883',
-    '80-90',
+    '90-80',
+    '1-17',
+    '1-9,11-18',
+    '65530-65536',
+    '0-3',
+    '80-82:90-91',
+    '80-82:90-93',
+    '80-82:90',
+    '80:90-92',
+    '80-82,81',
+    '80-82-84',
+    '80-',
     'mqtt',
     '1883;80',
     '１８８３',

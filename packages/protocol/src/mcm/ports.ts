@@ -30,13 +30,35 @@ export function readPortMapping(text: string): PortMapping | undefined {
   return { port, protocol: protocol === 'udp' ? 'udp' : 'tcp', target }
 }
 
+const rangePattern = /^(\d{1,5})-(\d{1,5})(?::(\d{1,5})-(\d{1,5}))?(\/(?:tcp|udp))?$/
+
+/** @returns the ports of an entry, which may be a range such as `3000-3010:4000-4010/udp`; undefined for an invalid one */
+function readEntry(text: string): readonly PortMapping[] | undefined {
+  const [, first, last, target = first, lastTarget = last, protocol = ''] = rangePattern.exec(text) ?? []
+  const count = first === undefined ? 1 : Number(last) - Number(first) + 1
+  if (
+    count < 1 ||
+    count > maxPorts ||
+    (first !== undefined && Number(lastTarget) - Number(target) + 1 !== count)
+  )
+    return undefined
+  const texts =
+    first === undefined
+      ? [text]
+      : Array.from({ length: count }, (_, at) => `${+first + at}:${+target! + at}${protocol}`)
+  const mappings = texts.map(readPortMapping).filter((each) => each !== undefined)
+  return mappings.length === count ? mappings : undefined
+}
+
 /** @returns undefined for a text with an invalid entry, the same port twice, or more than 16 ports */
 export function readPortMappings(text: string): readonly PortMapping[] | undefined {
   const parts = text.split(/[\s,]+/).filter((each) => each !== '')
   if (parts.length > maxPorts) return undefined
-  const mappings = parts.map(readPortMapping).filter((each) => each !== undefined)
+  const entries = parts.map(readEntry).filter((each) => each !== undefined)
+  const mappings = entries.flat()
   const names = new Set(mappings.map(portName))
-  return mappings.length === parts.length && names.size === parts.length ? mappings : undefined
+  const isValid = entries.length === parts.length && names.size === mappings.length
+  return isValid && mappings.length <= maxPorts ? mappings : undefined
 }
 
 /** A port of `MCM.PORTS` as the API shows it. */
