@@ -49,6 +49,7 @@ describe('settings', () => {
       'devices: [{ source: /dev/a, target: /dev/b, permissions: r }, /dev/a]',
       { 'MCM.DEVICES': '/dev/a:/dev/b, /dev/a' },
     ],
+    ['devices: ["/dev/dri:/dev/dri", /dev/a]', { 'MCM.DEVICES': 'gpu, /dev/a' }],
     ['devices: ["amd.com/gpu=all", "a/b=c:d"]', { 'MCM.DEVICES': 'amd.com/gpu=all, a/b=c:d' }],
     ['volumes: ["/srv/media:/media:ro"]', { 'MCM.MOUNTS': '/srv/media:/media:ro' }],
     ['network_mode: host', { 'MCM.NETWORK': 'host' }],

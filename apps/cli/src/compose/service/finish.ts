@@ -3,7 +3,8 @@ import { type AppService, appPlanLimits, expectedOfSetting, portName } from '@se
 import { type At, note, problem } from '../at.ts'
 import { shown } from '../report.ts'
 import { memberOf } from '../tree.ts'
-import { type Draft, setSetting } from './draft.ts'
+import { labels } from './data.ts'
+import { type Draft, type DraftPort, setSetting } from './draft.ts'
 import { portOf } from './network.ts'
 
 /** Where the gateway leads to. */
@@ -116,13 +117,21 @@ function setGateway(draft: Draft, gateway: GatewayPath | undefined): void {
     setSetting(draft, 'MCM.PORT', String(gateway.port), gateway.at)
 }
 
+/** Who reaches a port of the device, and the other way for one that may be HTTP. */
+function reachOf({ isLocal, protocol, target }: DraftPort, gateway: GatewayPath | undefined): string {
+  if (isLocal) return 'The port is on the network, too, if services.publish of the device lists it.'
+  const reach = 'The port is open to programs of the device, and on the network if services.publish lists it.'
+  if (gateway || protocol === 'udp') return reach
+  return `${reach} For HTTP through the gateway, add the label ${labels.port}: "${target}".`
+}
+
 /** Every published port but the one of the gateway. */
 function setPorts(draft: Draft, gateway: GatewayPath | undefined, ports: UsedPorts): void {
   const own = draft.ports.filter(({ target, protocol }) => protocol === 'udp' || target !== gateway?.port)
   const texts = new Set<string>()
-  for (const each of own) {
-    if (each.isLocal)
-      note(each.at, 'The port is on the network, too, if services.publish of the device lists it.')
+  for (const [index, each] of own.entries()) {
+    // One line for a range.
+    if (own[index - 1]?.at !== each.at) note(each.at, reachOf(each, gateway))
     const name = portName({ port: portOf(each), protocol: each.protocol })
     const other = ports.get(name)
     if (other !== undefined && other !== draft.name)

@@ -1,6 +1,6 @@
 /** Keys about files of a service: volumes, folders of the device, memory, devices. */
 import { basename } from 'node:path'
-import { appPlanLimits, isCdiName, isDevicePath, usedDevices } from '@selvedge/protocol'
+import { appPlanLimits, gpuWord, isCdiName, isDevicePath, usedDevices } from '@selvedge/protocol'
 import {
   type At,
   bytesOf,
@@ -271,6 +271,9 @@ function readTmpfs(draft: Draft, at: At): void {
   }
 }
 
+/** With Docker, a folder in place of a device means all devices in it. */
+const gpuFolder = '/dev/dri'
+
 function readDevices(draft: Draft, at: At): void {
   const devices: string[] = []
   for (const item of itemsOf(at)) {
@@ -279,7 +282,13 @@ function readDevices(draft: Draft, at: At): void {
     // The name of a device of CDI may have ":".
     const node = isCdiName(text) ? text : text.replace(/:[rwm]{0,3}$/, '')
     const { source, target } = usedDevices([node])[0]!
-    if (!isCdiName(source) && !(isDevicePath(source) && isDevicePath(target)))
+    if (source === gpuFolder && target === source) {
+      devices.push(gpuWord)
+      note(
+        item,
+        `The service gets the graphics processors ("${gpuWord}"), if services.devices of the device allows it.`,
+      )
+    } else if (!isCdiName(source) && !(isDevicePath(source) && isDevicePath(target)))
       problem(
         item,
         `${shown(text)} is not a device node. Write a path such as /dev/ttyUSB0, two with a colon, or a name of CDI such as vendor.com/class=name.`,
