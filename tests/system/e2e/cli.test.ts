@@ -7,7 +7,7 @@ import { cliEnvOf, cliPath, jsonOf } from '../../harness/cli.ts'
 import { runCliHere as runCli } from '../../harness/cli-here.ts'
 import { adminOf } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
-import { type Stack, startStack, temporaryFolder } from '../../harness/processes.ts'
+import { root, type Stack, startStack, temporaryFolder } from '../../harness/processes.ts'
 import { runIn } from '../../harness/run-in.ts'
 
 let stack: Stack
@@ -180,6 +180,14 @@ describe('a mistake', () => {
     [['container', 'deploy', '--name', 'a b', '--image', 'x'], 2, /cannot have the name "a b"/],
     [['container', 'deploy', '--payload', '/dev/zero'], 2, /\/dev\/zero has more than 1048576 bytes/],
     [['deploy', '/nowhere'], 2, /there is no folder "\/nowhere"/],
+    [['deploy', 'ghcr.io/team/app'], 2, /selvedge image deploy ghcr.io\/team\/app, then/],
+    [['deploy', 'redis:7'], 2, /selvedge image deploy redis:7, then/],
+    [
+      ['deploy', join(root, 'tests/compose/apps/gitea'), '--env', 'A=1'],
+      2,
+      /a Compose file has the variables/,
+    ],
+    [['deploy', 'apps/hello'], 2, /selvedge init worker hello/],
     [['image', 'deploy', './nowhere.tar'], 2, /there is no file or folder \.\/nowhere\.tar/],
     [['context', 'add', 'x'], 2, /the context x needs the address of a device/],
     [['context', 'add', 'x', '--url', 'http://192.0.2.1'], 2, /over HTTPS only/],

@@ -1,7 +1,8 @@
-import { statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { AppRecord, ContainerRecord } from '@selvedge/protocol'
 import { command, type Input } from '../command.ts'
+import { hasComposeFile } from '../compose/open-compose.ts'
 import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
 import { pageUrlOf } from '../context/page-url.ts'
 import { UsageError } from '../failure.ts'
@@ -18,7 +19,8 @@ export const deploy = command({
   args: [
     {
       name: '[source]',
-      description: 'folder of a function, or with a Containerfile; or a Compose file; default: this folder',
+      description:
+        'folder of a function, or with a Containerfile; or a Compose file, or its folder; default: this folder',
     },
   ],
   options: [
@@ -53,7 +55,7 @@ export const deploy = command({
   ],
   run: async (context, { args: [folder = '.'], options }): Promise<Deployed | AppRecord> => {
     const token = () => accessTokenOf(context, options, 'openid edge:mcm')
-    if (isComposeName(folder) && !isFolder(folder))
+    if (isFolder(folder) ? isComposeFolder(folder) : isComposeName(folder))
       return deployCompose(context, readChoice(folder, options), token)
     expectFolder(folder, options)
     // Wrong options fail before anything is sent.
@@ -118,6 +120,20 @@ function expectFolder(path: string, { profile, now }: Input['options']): void {
       ? `Name the folder that it is in: selvedge deploy ${dirname(path)}`
       : found
         ? `An archive is deployed in two steps: selvedge image deploy ${path}, then selvedge container deploy --name <name> --image <name>`
-        : 'Name the folder of a function, or create one: selvedge init worker hello',
+        : isReference(path)
+          ? `An image of a registry is deployed in two steps: selvedge image deploy ${path}, then selvedge container deploy --name <name> --image <name>`
+          : 'Name the folder of a function, or create one: selvedge init worker hello',
   )
 }
+
+/** What a folder that becomes an image begins with. */
+const beginnings = [
+  ...['index.ts', 'index.js', 'index.wasm', 'src/index.ts', 'package.json', 'Containerfile', 'Dockerfile'],
+]
+
+/** Whether a folder has a Compose file, and nothing that becomes an image. */
+const isComposeFolder = (folder: string): boolean =>
+  hasComposeFile(folder) && !beginnings.some((name) => existsSync(join(folder, name)))
+
+/** Whether a source may be the reference of an image, such as `redis:7` or `ghcr.io/team/app`. */
+const isReference = (text: string): boolean => /^[a-z0-9][\w-]*(?:\.[\w.-]+\/|[\w./-]*:)/.test(text)

@@ -19,6 +19,10 @@ const defaultNames = [
   ['docker-compose.yml', 'docker-compose.override.yml'],
 ] as const
 
+/** Whether a folder has a Compose file with a usual name. */
+export const hasComposeFile = (folder: string): boolean =>
+  defaultNames.some(([name]) => existsSync(join(folder, name)))
+
 export interface Opened {
   /** Absolute path of the folder of the first file. */
   readonly folder: string
