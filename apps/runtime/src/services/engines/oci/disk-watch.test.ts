@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createDiskWatch, type DiskWatch, type DiskWatchParts, type Watched } from './disk-watch.ts'
-import type { EngineApi } from './engine-api.ts'
+import { type EngineApi, EngineError } from './engine-api.ts'
 import { hasQuota } from './engine-traits.ts'
 
 const mib = 1024 * 1024
@@ -80,6 +80,20 @@ describe('a container', () => {
     stop()
     await pass(10_000)
     expect(full.map(([name]) => name)).toEqual(['one'])
+  })
+
+  it('is measured without its volumes, and no failure is reported, when another one was removed meanwhile', async () => {
+    start()
+    sizes = { one: 11 * mib, volume1: 5 * mib }
+    const gone = new EngineError(
+      500,
+      'failed to get state of container 1: it does not exist: no such container',
+    )
+    const read = (path: string, schema: never) =>
+      path.startsWith('/system') ? Promise.reject(gone) : api.read(path, schema)
+    watch.watch({ ...watched('one', 10 * mib, ['volume1']), api: { ...api, read } as EngineApi })
+    await pass(10_000)
+    expect(full).toEqual([['one', 11 * mib]])
   })
 
   it('is measured rarely, however long that lasts', async () => {

@@ -7,7 +7,7 @@
 import { statfs } from 'node:fs/promises'
 import { safely } from '@selvedge/service-kit/safely'
 import * as answers from './answers.ts'
-import type { EngineApi } from './engine-api.ts'
+import { type EngineApi, EngineError } from './engine-api.ts'
 
 /** Milliseconds between two checks of the free space of the disk. */
 const checkMs = 1000
@@ -55,10 +55,20 @@ async function volumeSizes(api: EngineApi): Promise<ReadonlyMap<string, number>>
   return new Map((Volumes ?? []).map(({ Name, UsageData }) => [Name, UsageData?.Size ?? 0]))
 }
 
-/** Measures containers of one engine. @returns their bytes, in their order; undefined for one that is not there any more */
+/** @returns undefined if a container was removed meanwhile: the engine reads all of them one after the other */
+const ignoreRace = (cause: unknown): undefined => {
+  if (cause instanceof EngineError && cause.hasRaced) return undefined
+  throw cause
+}
+
+/**
+ * Measures containers of one engine.
+ *
+ * @returns their bytes, in their order; undefined for one that is not there any more. Without the volumes, where a container was removed meanwhile
+ */
 async function measure(all: readonly Watched[]): Promise<(number | undefined)[]> {
   const withVolumes = all.find(({ volumes }) => volumes.length > 0)
-  const sizes = withVolumes && (await volumeSizes(withVolumes.api))
+  const sizes = withVolumes && (await volumeSizes(withVolumes.api).catch(ignoreRace))
   const bytes: (number | undefined)[] = []
   for (const { api, name, volumes } of all) {
     const path = `/containers/${name}/json?size=true`

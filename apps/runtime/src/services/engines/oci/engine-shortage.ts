@@ -30,8 +30,9 @@ export function shortageIn(status: number, text: string): Shortage | undefined {
 }
 
 /**
- * Whether a refusal means that a network interface of the device was removed while the engine read all of them: for a free subnet, Podman
- * reads the addresses of each.
+ * Whether a refusal means that something was removed while the engine read all of its kind: an interface of the device, for a free subnet; a
+ * container or a volume, for the sizes of volumes.
  */
 export const hasRaced = (status: number, text: string): boolean =>
-  status >= 500 && text.includes('route ip+net: no such network interface')
+  status >= 500 &&
+  /route ip\+net: no such network interface|: no such (?:container|volume)$/.test(text.trim())

@@ -203,6 +203,7 @@ describe('a container gets of the device', needs('root'), () => {
   it('no file as a device, and what is not there with the names that are', async () => {
     writeFileSync(node, 'x')
     expect(await problem({ 'MCM.DEVICES': node })).toContain('it is not a device')
+    expect(await problem({ 'MCM.DEVICES': '/dev/shm' })).toContain('it is a folder, so name each device node')
     expect(await problem({ 'MCM.DEVICES': `${node}-missing` })).toMatch(
       /^engine_unavailable: MCM.DEVICES has \S+: \S+ is not there; \/dev has (?:\S+, )*selvedge-given-/,
     )

@@ -230,6 +230,7 @@ const forAll = 0o006
 
 function whyNoDevice({ stats }: HeldPath, users: Users): string | undefined {
   if (stats.isBlockDevice()) return 'it is a disk, which no container gets; give it a folder with MCM.MOUNTS'
+  if (stats.isDirectory()) return 'it is a folder, so name each device node in it'
   if (!stats.isCharacterDevice()) return 'it is not a device'
   const { major, minor } = numbersOf(stats)
   if (major === memoryMajor && memoryMinors.includes(minor))
