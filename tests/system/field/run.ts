@@ -5,10 +5,11 @@ import { brokers } from './programs/brokers.ts'
 import { databases } from './programs/databases.ts'
 import { devices } from './programs/devices.ts'
 import { networks } from './programs/networks.ts'
+import { servers } from './programs/servers.ts'
 import { web } from './programs/web.ts'
 import { writeTables } from './write-tables.ts'
 
-const programs: readonly Program[] = [...brokers, ...databases, ...networks, ...devices, ...web]
+const programs: readonly Program[] = [...brokers, ...databases, ...networks, ...servers, ...devices, ...web]
 const say = (text: string) => void process.stdout.write(`${text}\n`)
 const failures: string[] = []
 
