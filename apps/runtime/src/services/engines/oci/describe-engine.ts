@@ -38,6 +38,9 @@ const kindOf = ({ isRootless }: EngineTraits): string => {
 const machineHint =
   'Containers run in a virtual machine of the engine: they get no devices, no folders and no way out of their own, and do not reach the runtime by their socket. Use this machine for development, and Linux in production.'
 
+const unpublishedHint =
+  'Docker without root publishes no port of a network without a way out: deploy containers with "MCM.NETWORK": "open", or use Podman.'
+
 /** How the engine gets user namespaces for containers. */
 const usersHint = ({ isPodman }: EngineTraits): string =>
   isPodman
@@ -75,6 +78,7 @@ export async function describeEngine(
       ...(kind === 'device' ? [usersHint(traits)] : []),
       ...(kind === 'own' && !canOpenOutput() ? [outputHint] : []),
       ...(left === undefined ? [] : [left]),
+      ...(isRootless && !traits.isPodman && !isInVirtualMachine ? [unpublishedHint] : []),
       ...(traits.hasCgroups ? [] : [limitsHint]),
       ...(isInVirtualMachine ? [machineHint] : []),
       ...(canGive(traits) || isInVirtualMachine ? [] : [givenHint]),

@@ -1,7 +1,8 @@
 /** The network of a container: its interface on this device, and an engine that fails for a moment. */
 import { expect, it } from 'vitest'
+import type * as answers from './answers.ts'
 import { type EngineApi, EngineError } from './engine-api.ts'
-import { createNetwork } from './networks.ts'
+import { createNetwork, upstreamOf } from './networks.ts'
 
 interface Body {
   readonly Options: Readonly<Record<string, string>>
@@ -51,4 +52,13 @@ it('is not attempted without end, nor after another refusal', async () => {
   const full = engine('no subnet is free', 'no subnet is free')
   await expect(createNetwork(full.api, 'name', 'owner')).rejects.toThrow('no subnet is free')
   expect(full.left).toHaveLength(1)
+})
+
+it.each([
+  ['n', /did not publish the port, as Docker .* set MCM.NETWORK to "open"/],
+  [undefined, /did not publish the port$/],
+])('without a published port in the network %s, says what to do', (network, message) => {
+  const found = { NetworkSettings: { Ports: {} } } as answers.Inspected
+  const reach = { network, isPublished: true, hasWayOut: false }
+  expect(() => upstreamOf(found, reach, { target: 80, protocol: 'tcp' })).toThrow(message)
 })

@@ -154,7 +154,12 @@ export function upstreamOf(
   if (network === undefined || isPublished) {
     const published = Number(NetworkSettings.Ports?.[`${port}/${protocol}`]?.[0]?.HostPort)
     if (published > 0 && published < 65_536) return { host: '127.0.0.1', port: published }
-    throw new EngineError(500, 'it did not publish the port')
+    throw new EngineError(
+      500,
+      network === undefined
+        ? 'it did not publish the port'
+        : 'it did not publish the port, as Docker in a network without a way out; set MCM.NETWORK to "open", or use Podman',
+    )
   }
   const host = NetworkSettings.Networks?.[network]?.IPAddress ?? ''
   const localAddress = ownAddressBeside(host)
