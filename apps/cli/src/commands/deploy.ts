@@ -136,4 +136,6 @@ const isComposeFolder = (folder: string): boolean =>
   hasComposeFile(folder) && !beginnings.some((name) => existsSync(join(folder, name)))
 
 /** Whether a source may be the reference of an image, such as `redis:7` or `ghcr.io/team/app`. */
-const isReference = (text: string): boolean => /^[a-z0-9][\w-]*(?:\.[\w.-]+\/|[\w./-]*:)/.test(text)
+const isReference = (text: string): boolean =>
+  /^[a-z0-9]/.test(text) &&
+  (text.includes(':') || (text.includes('/') && text.split('/', 1)[0]!.includes('.')))

@@ -222,7 +222,7 @@ export const containerSettings = {
     ['http/1.1', 'h2c'],
   ),
   'MCM.PORTS': setting<readonly PortMapping[]>(
-    'Ports of the device that lead to an OCI container, beside HTTP by the gateway, such as `1883/tcp, 5683/udp`; `8883:1883/tcp` leads to port 1883 of the container, and `21100-21110` stands for eleven ports. They are open to programs of the device, without a check of tokens; to the network only if `services.publish` of the device lists them.',
+    'Ports of the device that lead to an OCI container, beside HTTP by the gateway, such as `1883/tcp, 5683/udp`; `8883:1883/tcp` leads to port 1883 of the container, and `21100-21110` means eleven ports. They are open to programs of the device, without a check of tokens; to the network only if `services.publish` of the device lists them.',
     'up to 16 ports such as 1883/tcp, 8883:1883/tcp or the range 21100-21110, separated by commas',
     [],
     readPortMappings,

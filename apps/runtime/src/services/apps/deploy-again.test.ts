@@ -109,6 +109,25 @@ describe('a rollback', () => {
     expect([device.secrets.list(own), stored()]).toEqual([[], []])
   })
 
+  it('keeps the volumes that the app has since', async () => {
+    const files = { volume: 'files', target: '/files', isReadOnly: false }
+    const both = ['a', 'b'].map((each) => service(each, { volumes: [files] }))
+    await device.apps.deploy(own, plan('shop', [service('a')]))
+    await device.apps.deploy(own, plan('shop', both, { volumes: [{ name: 'files' }] }))
+    await device.apps.rollBack(own, 'shop')
+    expect(device.stored.value[keyOf(own, 'shop')]?.current?.appVolumes).toEqual(['files'])
+  })
+
+  it('leaves members that did not change as they are, and says in their history what it was', async () => {
+    await device.apps.deploy(own, plan('shop', [service('db'), service('web')]))
+    await device.apps.deploy(own, plan('shop', [service('db'), service('web', { image: 'j' })]))
+    await device.apps.rollBack(own, 'shop')
+    expect(device.containersIn()).toEqual({ 'shop-db': 'i r1', 'shop-web': 'i r3' })
+    expect(device.deployments.value.history[keyOf(own, 'shop-web')]?.at(-1)).toMatchObject({
+      rule: 'rollbackApp',
+    })
+  })
+
   it('leaves out a deployment that changed nothing, and one that failed', async () => {
     await device.apps.deploy(own, first)
     await device.apps.deploy(own, second)
