@@ -68,7 +68,7 @@ export const mutated: Readonly<Record<string, string>> = {
   'apps/runtime/src/location/gps': 'decides which location is reported, and limits it',
   'apps/runtime/src/location/link-local': 'opens the packets of strangers',
   'apps/runtime/src/location/nodes': 'decides what a node learns about another',
-  'apps/runtime/src/services/apps/deploy-again.ts': 'decides what an app goes back to',
+  'apps/runtime/src/services/apps/deploy-again.ts': 'decides which release an app returns to',
   'apps/runtime/src/services/apps/release-files.ts': 'decides which releases of an app are left',
   'apps/runtime/src/services/containers/crash-policy.ts': 'limits restarts',
   'apps/runtime/src/services/containers/health-policy.ts': 'decides whether a revision is healthy',

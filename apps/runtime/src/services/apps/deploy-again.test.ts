@@ -118,7 +118,7 @@ describe('a rollback', () => {
     expect(device.stored.value[keyOf(own, 'shop')]?.current?.appVolumes).toEqual(['files'])
   })
 
-  it('leaves members that did not change as they are, and says in their history what it was', async () => {
+  it('leaves members that did not change as they are, and is in their history', async () => {
     await device.apps.deploy(own, plan('shop', [service('db'), service('web')]))
     await device.apps.deploy(own, plan('shop', [service('db'), service('web', { image: 'j' })]))
     await device.apps.rollBack(own, 'shop')

@@ -57,7 +57,7 @@ it('is not attempted without end, nor after another refusal', async () => {
 it.each([
   ['n', /did not publish the port, as Docker .* set MCM.NETWORK to "open"/],
   [undefined, /did not publish the port$/],
-])('without a published port in the network %s, says what to do', (network, message) => {
+])('without a published port in the network %s, the error has what to do', (network, message) => {
   const found = { NetworkSettings: { Ports: {} } } as answers.Inspected
   const reach = { network, isPublished: true, hasWayOut: false }
   expect(() => upstreamOf(found, reach, { target: 80, protocol: 'tcp' })).toThrow(message)
