@@ -95,7 +95,10 @@ export function createNodeKey() {
     /** A DPoP proof of this key for a POST request. */
     prove: (
       htu: string,
-      claims: Pick<Parameters<typeof createProof>[0], 'nonce' | 'node' | 'vitals' | 'accessToken' | 'body'>,
+      claims: Pick<
+        Parameters<typeof createProof>[0],
+        'nonce' | 'node' | 'vitals' | 'join' | 'accessToken' | 'body'
+      >,
     ) => createProof({ key: privateKey, jwk, htm: 'POST', htu, clock: systemClock, ...claims }),
   }
 }

@@ -1,8 +1,8 @@
 /** The contact of a node with the identity service, made by hand: what it states is up to the test. */
 import { createIdentityClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
-import { identityPaths } from '@selvedge/protocol'
-import type { NodeStatement } from '@selvedge/protocol/tokens'
+import { type EdgeTokenResponse, identityPaths } from '@selvedge/protocol'
+import type { JoinClaim, NodeStatement } from '@selvedge/protocol/tokens'
 import type { NodeKey } from './device.ts'
 
 /**
@@ -22,3 +22,18 @@ export async function contactAs(
   )
   return id_token
 }
+
+/** The contact of a node that joins by a key, or with a claim that is ill formed. */
+export const joinAs = (
+  { jwk, prove }: NodeKey,
+  url: string,
+  join: JoinClaim | object,
+  more: Partial<NodeStatement> = {},
+): Promise<EdgeTokenResponse> =>
+  createIdentityClient({ url, fetch: createNodeFetch() }).edgeToken((nonce) =>
+    prove(url + identityPaths.edgeToken, {
+      nonce,
+      node: { name: 'newcomer', hmac_key: jwk, ...more },
+      join: join as JoinClaim,
+    }),
+  )

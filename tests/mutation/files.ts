@@ -70,6 +70,11 @@ export const groups: readonly Group[] = [
     tests: ['apps/discovery/src/endpoints/{show,nodes,node-lists,last-fix}.test.ts'],
   },
   beside('device-machine', device, 'machine/own-machine', 'machine/this-machine', 'machine/wake'),
+  {
+    name: 'device-join',
+    sources: [`${device}/join/*.ts`],
+    tests: [`${device}/join/*.test.ts`],
+  },
   { name: 'device-tokens', sources: [`${device}/tokens/*.ts`], tests: [`${device}/tokens/*.test.ts`] },
   { name: 'leases', sources: [`${device}/leases/*.ts`], tests: [`${device}/leases/*.test.ts`] },
   {
@@ -261,6 +266,15 @@ export const groups: readonly Group[] = [
   beside('identity-codes', identity, 'storage/secrets/open-secret', 'registry/nodes/enrolment-codes'),
   beside('identity-edge-tokens', `${identity}/tokens/enrolment`, 'mint-edge', 'agree-hmac'),
   beside('identity-urls', identity, 'registry/urls'),
+  {
+    name: 'identity-join',
+    sources: [
+      `${identity}/registry/join/*.ts`,
+      `${identity}/tokens/enrolment/join.ts`,
+      `${identity}/api/console/handlers/join-keys.ts`,
+    ],
+    tests: [`${identity}/registry/join/*.test.ts`, `${identity}/api/console/handlers/join-keys.test.ts`],
+  },
   {
     name: 'identity-shares',
     sources: [`${identity}/registry/shares/*.ts`, `${identity}/storage/end-shares.ts`],

@@ -122,6 +122,11 @@ const console = {
     'group.delete',
     'group.add_person',
     'group.remove_person',
+    'join_key.list',
+    'join_key.revoke',
+    'join.waiting',
+    'join.approve',
+    'join.refuse',
   ],
   'an owner, signed in recently': [
     'member.invite',
@@ -136,6 +141,7 @@ const console = {
     'issuer.test',
     'issuer.link',
     'issuer.unlink',
+    'join_key.create',
   ],
 }
 

@@ -106,6 +106,11 @@ export const identityOptions = {
     [1, 1_000_000_000],
     'Rate limit: nodes per hour that enrol without a code from one network address (IPv6: /64), and the maximum burst.',
   ),
+  'limits.join': option.count(
+    2000,
+    [1, 1_000_000_000],
+    'Rate limit: devices per hour that join by one join key, and from one network address (IPv6: /64), and the maximum burst.',
+  ),
   'limits.nodes': option.count(10_000, [1, 1_000_000_000], 'Maximum nodes of one account.'),
   'limits.members': option.count(1000, [1, 1_000_000], 'Maximum people of one account.'),
   'limits.projects': option.count(1000, [1, 1_000_000], 'Maximum projects of one account.'),

@@ -89,6 +89,16 @@ export const stored: Bounds = {
       '`company-tables.ts: ON DELETE CASCADE`',
     ),
   },
+  'apps/identity/src/storage/join-tables.ts': {
+    'table join_keys': lasting(
+      '`join.ts: keys: 1000` of each account',
+      '`old-keys.ts: DELETE FROM join_keys`',
+    ),
+    'table join_uses': lasting(
+      '`join.ts: uses: 100_000` of each key',
+      '`old-keys.ts: DELETE FROM join_uses`',
+    ),
+  },
   'apps/identity/src/storage/share-tables.ts': {
     'table person_groups': lasting(
       '`users.ts: groupsOfAccount` of each account',

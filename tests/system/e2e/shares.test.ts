@@ -1,10 +1,9 @@
 /** Users of an app at a device, with real programs: who gets in, what the service learns, and how it ends. */
-import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
 import { readUser } from '@selvedge/client/function'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cliEnvOf, cliPath, jsonOf } from '../../harness/cli.ts'
+import { cliEnvOf, jsonOf } from '../../harness/cli.ts'
 import { runCliHere as runCli } from '../../harness/cli-here.ts'
+import { signInToCli } from '../../harness/cli-sign-in.ts'
 import { type Sharing, startSharing } from '../../harness/sharing.ts'
 
 let world: Sharing
@@ -16,29 +15,6 @@ beforeAll(async () => {
   world = await startSharing()
 })
 afterAll(() => world?.stop())
-
-/** Signs the owner in at the command line, for the project. */
-async function signInToCli(): Promise<void> {
-  const args = [
-    'login',
-    '--client-id',
-    world.app.clientId,
-    '--scope',
-    'openid edge:mcm offline_access',
-    '--json',
-  ]
-  const child = spawn(process.execPath, [cliPath, ...args], {
-    env: cliEnvOf(world.services.stack),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let isApproved = false
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { user_code: userCode } = JSON.parse(line)
-    if (isApproved || !userCode) continue
-    isApproved = true
-    await world.owner.console.api['device_request.decide']({ userCode, approve: true })
-  }
-}
 
 it('lets a person of the own account in, and names the person to the service', async () => {
   const { body } = await world.signIn(world.owner)
@@ -56,7 +32,7 @@ describe('from the command line', () => {
   let tokens: Record<string, string>
 
   it('shares a service with a person until a time', async () => {
-    await signInToCli()
+    await signInToCli(world.services.stack, world.app.clientId, world.owner.console)
     // The device has to have stated its services.
     await expect.poll(async () => (await run('share', 'list')).code).toBe(0)
     const made = await json('share', 'van', '--with', world.guest.personId, '--until', '2h')

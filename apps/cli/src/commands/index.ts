@@ -64,6 +64,8 @@ import { imageList } from './image/list.ts'
 import { imagePack } from './image/pack.ts'
 import { imageRemove } from './image/remove.ts'
 import { init } from './init.ts'
+import { joinKeyCreate, joinKeyList, joinKeyRevoke } from './join/keys.ts'
+import { joinApprove, joinRefuse, joinWaiting } from './join/waiting.ts'
 import { redeploy } from './lifecycle/redeploy.ts'
 import { restart } from './lifecycle/restart.ts'
 import { start } from './lifecycle/start.ts'
@@ -140,6 +142,12 @@ export const commands: readonly CommandDeclaration[] = [
   groupDelete,
   groupAdd,
   groupRemove,
+  joinKeyCreate,
+  joinKeyList,
+  joinKeyRevoke,
+  joinWaiting,
+  joinApprove,
+  joinRefuse,
   imageDeploy,
   imageList,
   imageRemove,
@@ -216,6 +224,8 @@ export const groups: Readonly<Record<string, string>> = {
   location: 'Who can see the location of the device.',
   hmac: 'HMAC codes of this node.',
   group: 'Groups of people of the account, to share services with.',
+  join: 'Devices that wait until an owner of the account approves them.',
+  'join-key': 'Keys by which new devices join the account by themselves.',
   image: 'Images on the device.',
   container: 'Services on the device.',
   app: 'Apps of several containers on the device.',

@@ -7,7 +7,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { identityPaths, rpcPath, version } from '@selvedge/protocol'
 import { adminMethods } from '@selvedge/protocol/admin'
-import { sharesMethods } from '@selvedge/protocol/console'
+import { accountApiMethods } from '@selvedge/protocol/console'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { UsageError } from '../failure.ts'
 import type { Terminal } from '../output/terminal.ts'
@@ -140,7 +140,7 @@ it('the identity service is the one that is named, and gets no credential over H
 
 it('an account gets the developer ID token at its own path', async () => {
   const url = await serve()
-  await callFirst(make({}).accountAt(url, 'developer-token'), sharesMethods)
+  await callFirst(make({}).accountAt(url, 'developer-token'), accountApiMethods)
   expect(seen).toMatchObject([{ url: identityPaths.accountApi }])
   expect(JSON.stringify(seen[0]!.headers)).toContain('developer-token')
 })

@@ -13,7 +13,7 @@ import {
 import { createNodeFetch, type StreamConnection } from '@selvedge/client/node'
 import { identityPaths, version } from '@selvedge/protocol'
 import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
-import { type SharesMethods, sharesMethods } from '@selvedge/protocol/console'
+import { type AccountApiMethods, accountApiMethods } from '@selvedge/protocol/console'
 import { createLeases, type StoredLeases } from '../login/leases.ts'
 import { createSignIns, type SignIns } from '../login/sign-ins.ts'
 import type { Terminal } from '../output/terminal.ts'
@@ -69,7 +69,7 @@ export interface Context {
   /** The identity service that issued a sign-in. */
   readonly identityAt: (url: string) => IdentityClient
   /** The account at the identity service that issued a sign-in, with a developer ID token of it. */
-  readonly accountAt: (url: string, developerIdToken: string) => RpcClient<SharesMethods>
+  readonly accountAt: (url: string, developerIdToken: string) => RpcClient<AccountApiMethods>
   readonly findService: FindService
   readonly signIns: SignIns
   readonly leases: StoredLeases
@@ -164,7 +164,7 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
 const accountOver =
   (fetch: Fetch): Context['accountAt'] =>
   (url, apiKey) =>
-    createRpcClient(sharesMethods, {
+    createRpcClient(accountApiMethods, {
       ...{ url: readServiceUrl(url, 'the identity service'), path: identityPaths.accountApi, fetch, apiKey },
     })
 

@@ -62,6 +62,8 @@ export const sections: readonly Section[] = [
       location: 'Choose who can see the location, and for how long',
       nodes: 'List devices of the account, nearby, or on this network',
       account: 'Associate the device with an account, or remove it',
+      'join-key': 'Keys by which new devices join your account by themselves',
+      join: 'Devices that wait until you approve them',
       device: 'Adopt a node after a board swap, or prepare a disk image',
       service: 'The systemd service of an installed runtime',
       upgrade: 'Install another release, with a way back',

@@ -23,6 +23,7 @@ import type { Tokens } from '../tokens/tokens.ts'
 import { createAdminHandlers } from './admin/handlers.ts'
 import { openAdmin } from './admin/listen.ts'
 import { addConsole } from './console/console.ts'
+import { joinKeyHandlers } from './console/handlers/join-keys.ts'
 import { shareHandlers } from './console/handlers/shares.ts'
 import { addAccountApi } from './endpoints/account-api.ts'
 import { addCors } from './endpoints/cors.ts'
@@ -136,7 +137,7 @@ function addTenant(app: FastifyInstance, parts: Parts): void {
     addIntrospectEndpoint(routes, parts)
   })
   addUserInfoEndpoint(app, parts)
-  addAccountApi(app, { ...parts, handlers: shareHandlers(parts) })
+  addAccountApi(app, { ...parts, handlers: { ...shareHandlers(parts), ...joinKeyHandlers(parts) } })
   const ownConsole = addConsole(app, {
     ...parts,
     discoveryUrl: config['discovery.url'],

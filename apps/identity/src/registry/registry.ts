@@ -17,6 +17,10 @@ import { createPasswords, type Passwords } from './credentials/passwords.ts'
 import { createRecoveryCodes, type RecoveryCodes } from './credentials/recovery-codes.ts'
 import { createSessions, type Sessions } from './credentials/sessions.ts'
 import { removeExpiredRows } from './expired-rows.ts'
+import { createJoinBlocks, type JoinBlocks } from './join/join-blocks.ts'
+import { createJoinKeys, type JoinKeys } from './join/join-keys.ts'
+import { createJoinUses, type JoinUses } from './join/join-uses.ts'
+import { removeOldKeys } from './join/old-keys.ts'
 import { openSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
 import { createDeviceFacets, type DeviceFacets } from './nodes/device-facets.ts'
 import { createDeviceHistory, type DeviceHistory } from './nodes/device-history.ts'
@@ -100,6 +104,10 @@ export interface Registry extends Credentials, Authority {
   /** What the devices of an account can be filtered by. */
   readonly facets: (accountId: string) => Promise<DeviceFacets>
   readonly codes: EnrolmentCodes
+  /** By which new devices join an account. */
+  readonly joinKeys: JoinKeys
+  readonly joinUses: JoinUses
+  readonly joinBlocks: JoinBlocks
   readonly signIns: SignIns
   readonly deviceRequests: DeviceRequests
   readonly leaseSources: LeaseSources
@@ -131,6 +139,8 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
   const companies = createCompanies({ ...shared, people })
   const rotate = shareRun(keys.rotateIfDue)
   const federatedSubjects = createFederatedSubjects(storage)
+  const nodes = createNodes({ ...shared, maxNodes: config['limits.nodes'] })
+  const joinBlocks = createJoinBlocks(store, nodes, storage.audit)
   let timer: NodeJS.Timeout | undefined
 
   return {
@@ -150,13 +160,16 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     issuerKeySets: createIssuerKeySets(store),
     developerTokens: createDeveloperTokens({ ...shared, maxTokens: config['limits.developerTokens'] }),
     expiringTokens: createExpiringTokens(store, clock),
-    nodes: createNodes({ ...shared, maxNodes: config['limits.nodes'] }),
+    nodes,
     labels: createDeviceLabels(store),
     vitals: createDeviceVitals(store),
     history: createDeviceHistory(store, onlineWindowMs(identityReportSeconds(config['lifetime.edge']))),
     attention: createReadAttention(store),
     facets: createDeviceFacets(store),
     codes: createEnrolmentCodes(store, clock),
+    joinKeys: createJoinKeys(store, clock),
+    joinUses: createJoinUses(store, clock),
+    joinBlocks,
     signIns: createSignIns({ ...shared, secret, lifetimeSeconds: config['lifetime.refresh'], graceSeconds }),
     leaseSources: createLeaseSources(store),
     deviceRequests: createDeviceRequests(store, clock, graceSeconds, changes.epoch),
@@ -170,6 +183,8 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
       federatedSubjects.task,
       companies.task,
       removeStrangers(store, config['nodes.forgetAfter'] * 1000),
+      removeOldKeys(store),
+      joinBlocks.task,
       ...authority.tasks,
     ],
     start() {

@@ -1,6 +1,6 @@
 /**
- * The end of the shares that a person may not make any more, for the transaction that removes the right: the statement marks them,
- * and the roots are what `revokeTree` then revokes.
+ * The end of the shares and join keys that a person may not make any more, for the transaction that removes the right: the statements mark
+ * them, and the roots are what `revokeTree` then revokes.
  */
 import { type Statement, sql } from '@selvedge/service-kit/store'
 
@@ -14,6 +14,8 @@ export interface RevokedShares {
 export const endSharesOfMaker = (accountId: string, personId: string, now: number): RevokedShares => ({
   statements: [
     sql`UPDATE service_shares SET revoked_at = ${now} WHERE account_id = ${accountId} AND made_by = ${personId} AND revoked_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'owner')`,
+    sql`UPDATE join_keys SET revoked_at = ${now} WHERE account_id = ${accountId} AND made_by = ${personId} AND revoked_at IS NULL
       AND NOT EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'owner')`,
   ],
   roots: sql`SELECT share_id AS id FROM service_shares WHERE account_id = ${accountId} AND made_by = ${personId} AND revoked_at = ${now}`,
@@ -45,10 +47,11 @@ export const endSharesWith = (accountId: string, personId: string, now: number):
   }
 }
 
-/** Those of a project that is turned off. */
+/** Those of a project that is turned off; its join keys as well. */
 export const endSharesOfProject = (clientId: string, now: number): RevokedShares => ({
   statements: [
     sql`UPDATE service_shares SET revoked_at = ${now} WHERE client_id = ${clientId} AND revoked_at IS NULL`,
+    sql`UPDATE join_keys SET revoked_at = ${now} WHERE client_id = ${clientId} AND revoked_at IS NULL`,
   ],
   roots: sql`SELECT share_id AS id FROM service_shares WHERE client_id = ${clientId} AND revoked_at = ${now}`,
 })

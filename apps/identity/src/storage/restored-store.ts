@@ -6,11 +6,13 @@ import type { DatabaseSync } from 'node:sqlite'
 import { StoreError } from '@selvedge/service-kit/store'
 import type { Seal } from './secrets/seal.ts'
 
-/** Tables of rows that are used once, or that a person can end: links, codes, sessions of browsers, sign-ins of terminals and apps that wait. */
+/** Tables of rows that are used once, or that a person can end: links, codes, join keys, sessions of browsers, sign-ins of terminals and apps that wait. */
 const endingTables = [
   'one_time',
   'links',
   'enrolment_codes',
+  'join_uses',
+  'join_keys',
   'device_requests',
   'pushed_requests',
   'authorization_codes',

@@ -4,6 +4,7 @@ import { appTables } from './app-tables.ts'
 import { companyTables } from './company-tables.ts'
 import { deviceEvents, deviceFacets, deviceLabels, deviceNeeds, deviceVitals } from './device-tables.ts'
 import { federatedSubjects, issuerKeySets, projectIssuers } from './federation-tables.ts'
+import { joinTables } from './join-tables.ts'
 import { projectOffline } from './lease-tables.ts'
 import { shareTables } from './share-tables.ts'
 
@@ -191,6 +192,7 @@ export const migrations: Migrations = [
   ...shareTables,
   deviceNeeds,
   deviceEvents,
+  ...joinTables,
 ]
 
 /**
@@ -223,6 +225,8 @@ export const tables = [
   'group_members',
   'service_shares',
   'enrolment_codes',
+  'join_keys',
+  'join_uses',
   'people',
   'members',
   'passkeys',

@@ -4,6 +4,7 @@
  *
  * It depends on the storage and the registry. It must not know paths, headers or pages: the API passes in what a request contains.
  */
+import type { Rate } from '@selvedge/service-kit/http'
 import type { Network } from '@selvedge/service-kit/network'
 import {
   createDpopVerifier,
@@ -20,6 +21,7 @@ import { type Authorizations, createAuthorizations } from './authorize/authoriza
 import { createTickets } from './authorize/tickets.ts'
 import { type CompanyTokens, createCompanyTokens } from './company/company.ts'
 import { createEnrolment, type Enrolment } from './enrolment/enrolment.ts'
+import { createJoins } from './enrolment/join.ts'
 import { audiencesOf, createEdgeMint, type EdgeMint } from './enrolment/mint-edge.ts'
 import { createFederation, type Federation } from './federation/federation.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
@@ -117,6 +119,7 @@ export async function openTokens(
       enrolment: config.enrolment,
       deviceAudit: createDeviceAudit(storage.audit, registry.people),
       leaseAudit: createLeaseAudit(storage.store, storage.audit),
+      joins: createJoins(parts),
     }),
     edgeMint: createEdgeMint({ ...parts, audiences, lifetimeSeconds: config['lifetime.edge'] }),
     audiences,
@@ -134,8 +137,8 @@ const createOwnLimits = (config: IdentityConfig, { replicas, limiterOf }: Storag
     account: config['limits.account'],
     node: config['limits.node'],
     replicas,
-    enrolments: limiterOf('enrolment', {
-      burst: config['limits.enrolment'],
-      perSecond: config['limits.enrolment'] / 3600,
-    }),
+    enrolments: limiterOf('enrolment', perHour(config['limits.enrolment'])),
+    joins: limiterOf('join', perHour(config['limits.join'])),
   })
+
+const perHour = (count: number): Rate => ({ burst: count, perSecond: count / 3600 })

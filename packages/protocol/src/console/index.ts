@@ -8,6 +8,7 @@ import { authorizationMethods } from './authorizations.ts'
 import { companiesMethods } from './companies.ts'
 import { devicesMethods } from './devices.ts'
 import { issuersMethods } from './issuers.ts'
+import { joinKeysMethods } from './join-keys.ts'
 import { personMethods } from './person.ts'
 import { projectsMethods } from './projects.ts'
 import { sharesMethods } from './shares.ts'
@@ -20,6 +21,13 @@ export { identityCheckSeconds, isOnline, onlineWindowMs } from '../presence.ts'
 export { type AuditWords, auditWords } from './audit-words.ts'
 export { deviceHistory } from './device-history.ts'
 export { type DeviceFilter, deviceFilter } from './devices.ts'
+export {
+  type JoinKeyEnding,
+  type JoinKeysMethods,
+  joinKeysMethods,
+  type ShownJoinKey,
+  type WaitingDevice,
+} from './join-keys.ts'
 export * from './limits.ts'
 export * from './records.ts'
 export { type ServiceShare, type SharesMethods, sharesMethods } from './shares.ts'
@@ -33,7 +41,12 @@ export const consoleMethods = {
   ...companiesMethods,
   ...devicesMethods,
   ...sharesMethods,
+  ...joinKeysMethods,
 } as const
+
+/** What an owner does from the command line, with a developer ID token. */
+export const accountApiMethods = { ...sharesMethods, ...joinKeysMethods } as const
+export type AccountApiMethods = typeof accountApiMethods
 
 export type ConsoleMethods = typeof consoleMethods
 export type ConsoleMethodName = keyof ConsoleMethods

@@ -136,6 +136,12 @@ export const edgeTokenResponse = z.object({
     .describe(
       'The account that its owner removed from this node in the console; the node removes it as well',
     ),
+  join: z
+    .enum(['joined', 'waiting'])
+    .optional()
+    .describe(
+      'For a proof with the claim "join": whether the node belongs to the account of the join key now, or waits until an owner approves it',
+    ),
 })
 
 export type EdgeTokenResponse = z.infer<typeof edgeTokenResponse>

@@ -6,6 +6,9 @@ export const noticeReasons = {
     'In the identity service, this node has another account, or none. Associate it again with a new token, or remove the account: selvedge account unassociate',
   other_machine:
     'The state was of another machine and was set aside: this is a new node. To be the node of before: selvedge device adopt',
+  join_refused:
+    'The join key of this device is not accepted, so it has no account. The runtime tries again; the log has the reason.',
+  join_waiting: 'This device waits until an owner of the account approves it.',
   state_damaged:
     'The state of this runtime was damaged and was set aside; account and location are missing until it is restored from a backup. The log has the names of the files.',
   deployments_damaged:

@@ -13,17 +13,18 @@ const plainName = /_type$|^expires_in$/i
 /** Whether a field, parameter or header of this name holds a secret. */
 export const isSecretName = (name: string): boolean => secretName.test(name) && !plainName.test(name)
 
-/** Secrets by their shape, wherever they stand: refresh token, HMAC code, credentials of HTTP, user and password in a URL. */
+/** Secrets by their shape, wherever they stand: refresh token, HMAC code, join key, credentials of HTTP, user and password in a URL. */
 const shapes: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.\d{1,12}\.[\w-]+/g, '<refresh token>'],
   [/\bv1\.[0-9a-f]{56}\.[\w.-]+/g, '<HMAC code>'],
+  [/\bsj_[\w-]{32}/g, '<join key>'],
   [/\b(Bearer|DPoP|Session|Basic) +[^\s'"<]+/gi, '$1 <redacted>'],
   [/(\/\/)[^/@\s'"]+@/g, '$1<redacted>@'],
 ]
 
 /** Names in running text, such as a URL in a message. Fewer than above: "the session" and "link" are words. */
 const secretInText =
-  /(?:token|secret|password|passphrase|credential|api[_-]?key|(?:device|user|enrolment|hmac|recovery)_?code|session|cookie)$/i
+  /(?:token|secret|password|passphrase|credential|(?:api|join)[_-]?key|(?:device|user|enrolment|hmac|recovery)_?code|session|cookie)$/i
 const secretHeader = /^(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key)$/i
 
 /**
@@ -40,7 +41,7 @@ const pairs: readonly (readonly [RegExp, RegExp])[] = [
 const dotted = /(?<![\w-])[\w-]+(?:\.[\w-]*){2,}/g
 
 /** Text without any of this has no secret of a known form: one search instead of nine, for logs. */
-const suspicious = /[=@]|eyJ|-[\da-f]{12}\.\d|v1\.|" ?:|(?:ion|kie|key): |(?:bearer|dpop|session|basic) /i
+const suspicious = /[=@]|eyJ|-[\da-f]{12}\.\d|v1\.|sj_|" ?:|(?:ion|kie|key): |(?:bearer|dpop|session|basic) /i
 
 /**
  * Text without secrets of a known shape. Linear in its length.

@@ -1,5 +1,6 @@
 /** DPoP proofs (RFC 9449 § 4.2) and the statement that a node makes of itself inside one. */
 import * as z from 'zod'
+import type { JoinClaim } from './join.ts'
 import { publicJwk } from './jwk.ts'
 import type { LeaseUse } from './leases.ts'
 import type { DeviceVitals } from './vitals.ts'
@@ -58,4 +59,6 @@ export interface DpopClaims {
   readonly vitals?: DeviceVitals | null
   /** Leases that were used since the last report. */
   readonly leases?: readonly LeaseUse[]
+  /** By which key the device wants to join an account. */
+  readonly join?: JoinClaim
 }

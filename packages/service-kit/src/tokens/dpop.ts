@@ -6,6 +6,7 @@ import {
   type DpopClaims,
   DpopError,
   dpopType,
+  type JoinClaim,
   type LeaseUse,
   type NodeStatement,
   nodeStatement,
@@ -32,6 +33,7 @@ export interface ProofInput {
   readonly node?: NodeStatement
   readonly vitals?: DeviceVitals | null | undefined
   readonly leases?: readonly LeaseUse[] | undefined
+  readonly join?: JoinClaim | undefined
   /** Body of the request, where the proof is to cover it. */
   readonly body?: string
 }
@@ -49,6 +51,7 @@ export function createProof({
   node,
   vitals,
   leases,
+  join,
   body,
 }: ProofInput): string {
   const claims: DpopClaims = {
@@ -61,6 +64,7 @@ export function createProof({
     ...(node && { node }),
     ...(vitals !== undefined && { vitals }),
     ...(leases !== undefined && { leases }),
+    ...(join !== undefined && { join }),
     ...(body !== undefined && { bh: hashOf(body) }),
   }
   return signJws({ typ: dpopType, jwk: { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y } }, claims, key)
@@ -81,6 +85,8 @@ export interface VerifiedProof {
   readonly vitals: unknown
   /** Claim `leases`, not checked. */
   readonly leases: unknown
+  /** Claim `join`, not checked. */
+  readonly join: unknown
 }
 
 export interface DpopVerifier {
@@ -150,7 +156,7 @@ export function createDpopVerifier(
         throw new DpopError('invalid_dpop_proof', 'the signature of the proof is not of its key')
       const ath = accessToken === undefined ? undefined : hashOf(accessToken)
       const { jti } = checkProofClaims(jws.payload, { htm, htu, ath, now: seconds(clock) })
-      const { nonce: given, node, vitals, leases, bh } = jws.payload
+      const { nonce: given, node, vitals, leases, join, bh } = jws.payload
       if (typeof given !== 'string' || !isFresh(given)) {
         throw new DpopError('use_dpop_nonce', 'repeat the request with the nonce of the DPoP-Nonce header')
       }
@@ -159,7 +165,7 @@ export function createDpopVerifier(
       const statement = readStatement(node)
       used.use(jkt, jti, monotonic(), owner)
       const use = { id: hashOf(`${jkt} ${jti}`), endsAt: seconds(clock) + nonceSeconds }
-      return { jwk, jkt, node: statement, vitals, leases, use }
+      return { jwk, jkt, node: statement, vitals, leases, join, use }
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { RpcClient } from '@selvedge/client'
-import type { SharesMethods } from '@selvedge/protocol/console'
+import type { AccountApiMethods } from '@selvedge/protocol/console'
 import { command } from '../../command.ts'
 import { accountOf } from '../../context/account.ts'
 import { UsageError } from '../../failure.ts'
@@ -11,7 +11,7 @@ const person = {
   description: 'e-mail address that the account knows, or ID of a person',
 }
 
-async function groupOf(account: RpcClient<SharesMethods>, wanted: string) {
+async function groupOf(account: RpcClient<AccountApiMethods>, wanted: string) {
   const found = (await account['group.list']()).find((each) => each.name === wanted)
   if (found) return found
   throw new UsageError(`the account has no group ${JSON.stringify(wanted)}`, 'See "selvedge group list".')

@@ -9,21 +9,25 @@ const dayMs = 86_400_000
 /**
  * @param text a duration such as `12h` or `30d`, a time with its zone, or a date: the end of that day in UTC
  * @param now Unix milliseconds
+ * @param limit the option that has it, and the days that it may be ahead
  * @returns ISO 8601 in UTC
  * @throws UsageError if it is neither, in the past, or too far ahead
  */
-export function readUntil(text: string, now: number): string {
+export function readUntil(
+  text: string,
+  now: number,
+  { option, days } = { option: '--until', days: userLimits.shareDays as number },
+): string {
   const at = timeOf(text, now)
   const refuse = (why: string): never => {
     throw new UsageError(
-      `--until ${JSON.stringify(text)} ${why}`,
+      `${option} ${JSON.stringify(text)} ${why}`,
       'Give a duration such as 12h or 30d, a date such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z.',
     )
   }
   if (Number.isNaN(at)) return refuse('is neither a duration nor a time')
   if (at < now + 60_000) return refuse('is in the past, or less than a minute ahead')
-  if (at > now + userLimits.shareDays * dayMs)
-    return refuse(`is more than ${userLimits.shareDays} days ahead`)
+  if (at > now + days * dayMs) return refuse(`is more than ${days} days ahead`)
   return new Date(at).toISOString()
 }
 

@@ -23,6 +23,7 @@ import { companyHandlers } from './handlers/companies.ts'
 import { deviceRequestHandlers } from './handlers/device-requests.ts'
 import { deviceHandlers } from './handlers/devices.ts'
 import { issuerHandlers } from './handlers/issuers.ts'
+import { joinKeyHandlers } from './handlers/join-keys.ts'
 import { linkHandlers } from './handlers/links.ts'
 import { logoutHandlers } from './handlers/logout.ts'
 import { type MapBackground, mapHandlers, originsOf } from './handlers/map.ts'
@@ -106,6 +107,7 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
     ...logoutHandlers(shared),
     ...deviceHandlers(shared),
     ...shareHandlers(shared),
+    ...joinKeyHandlers(shared),
     ...mapHandlers(shared),
   }
   const callers = createCallers({ ...parts, site })

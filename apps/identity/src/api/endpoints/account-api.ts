@@ -1,10 +1,10 @@
 /**
- * `POST /account/api`: what an owner does to shares and groups from the command line. JSON-RPC with a developer ID token of a sign-in that a
+ * `POST /account/api`: what an owner does to shares, groups and join keys from the command line. JSON-RPC with a developer ID token of a sign-in that a
  * person approved for the command line or a project of the account, and that may change services. Tokens of apps are refused, and cookies
  * play no part.
  */
 import { cliClientId, identityPaths, OAuthError, RpcError } from '@selvedge/protocol'
-import { type SharesMethods, sharesMethods } from '@selvedge/protocol/console'
+import { type AccountApiMethods, accountApiMethods } from '@selvedge/protocol/console'
 import { createDispatcher, type HandlersOf } from '@selvedge/protocol/jsonrpc'
 import { hasScope } from '@selvedge/protocol/tokens'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
@@ -23,7 +23,7 @@ import { reasonAgainst, type TokenStateParts } from './token-state.ts'
 
 export interface AccountApiParts extends TokenStateParts {
   /** The same as those of the console. */
-  readonly handlers: HandlersOf<SharesMethods, { person: Actor }, { readonly address: string }>
+  readonly handlers: HandlersOf<AccountApiMethods, { person: Actor }, { readonly address: string }>
   readonly issuer: () => string
   readonly verifier: TokenVerifier
   readonly signIns: SignIns
@@ -40,8 +40,8 @@ interface Context {
 }
 
 export function addAccountApi(app: FastifyInstance, parts: AccountApiParts): void {
-  const dispatcher = createDispatcher<SharesMethods, { person: Actor }, Context>({
-    methods: sharesMethods,
+  const dispatcher = createDispatcher<AccountApiMethods, { person: Actor }, Context>({
+    methods: accountApiMethods,
     handlers: parts.handlers,
     checks: { person: (_method, _readParams, { actor }) => expectOwner(actor) },
     mirror: false,

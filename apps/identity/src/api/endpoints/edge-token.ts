@@ -1,5 +1,5 @@
 import { type EdgeTokenResponse, identityPaths, OAuthError } from '@selvedge/protocol'
-import { readLeaseUses, readVitals } from '@selvedge/protocol/tokens'
+import { type JoinClaim, readJoinClaim, readLeaseUses, readVitals } from '@selvedge/protocol/tokens'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf } from '@selvedge/service-kit/http'
 import { requireProof } from '@selvedge/service-kit/http-app'
@@ -32,7 +32,13 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     const proof = await requireProof({ dpop, url: issuer() }, request, reply)
     const { node: statement, jwk, jkt } = proof
     if (!statement) throw new OAuthError('invalid_dpop_proof', 'the proof has no claim "node"')
-    const stated = { ...statement, vitals: readVitals(proof.vitals), leases: readLeaseUses(proof.leases) }
+    const join = statement.account ? undefined : joinOf(proof.join)
+    const stated = {
+      ...statement,
+      join,
+      vitals: readVitals(proof.vitals),
+      leases: readLeaseUses(proof.leases),
+    }
     const audience = edgeMint.audienceOf(stated)
     const nodeId = nodeIdOf(jwk)
     const epoch = parts.epoch()
@@ -45,6 +51,15 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       ...edgeMint.timeFor(nodeId, stated),
       hmac_key: JSON.parse(node.hmac.cloudKey),
       ...(node.removedAccount !== '' && { removed_account: node.removedAccount }),
+      ...(join && { join: node.accountId === '' ? 'waiting' : 'joined' }),
     }
   })
+}
+
+/** @throws OAuthError `invalid_grant`: the device continues without its key */
+function joinOf(claim: unknown): JoinClaim | undefined {
+  if (claim === undefined) return undefined
+  const read = readJoinClaim(claim)
+  if (read) return read
+  throw new OAuthError('invalid_grant', 'the join key is not accepted: the claim "join" is malformed')
 }

@@ -1,6 +1,6 @@
 /** What a token of a person may do: show its account, and change shares of an owner. */
 import { cliClientId, type OAuthError } from '@selvedge/protocol'
-import { sharesMethods } from '@selvedge/protocol/console'
+import { accountApiMethods } from '@selvedge/protocol/console'
 import { createAddressSet } from '@selvedge/service-kit/address-set'
 import { seconds } from '@selvedge/service-kit/clock'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
@@ -78,7 +78,7 @@ beforeEach(() => {
     },
     limits: { takeFor: (client: string, account: string) => void limited.push(`${client} ${account}`) },
     handlers: Object.fromEntries(
-      Object.keys(sharesMethods).map((name) => [
+      Object.keys(accountApiMethods).map((name) => [
         name,
         async (_: object, actor: object, context: object) => {
           if (failure) throw failure

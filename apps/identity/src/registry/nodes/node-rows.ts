@@ -68,6 +68,8 @@ export interface Save {
   readonly accountBefore: string | undefined
   /** Maximum nodes of the account that the node joins; undefined if it joins no account. */
   readonly maxNodes: number | undefined
+  /** Condition under which the node is written; undefined: always. */
+  readonly only?: Statement | undefined
   /** Unix milliseconds. */
   readonly now: number
 }
@@ -76,7 +78,7 @@ export interface Save {
  * Writes a node as one statement, and returns its row: no row if the account that it joins is full. It changes no block, and the
  * account only if no other request changed it since the node was read.
  */
-export function saveStatement({ node, sealedSecret, accountBefore, maxNodes, now }: Save): Statement {
+export function saveStatement({ node, sealedSecret, accountBefore, maxNodes, only, now }: Save): Statement {
   const { nodeId, name, accountId, hmac, enrolledAt, lastSeenAt, version, services, removedAccount } = node
   const states = accountBefore === undefined ? 0 : 1
   const before = accountBefore ?? ''
@@ -84,6 +86,7 @@ export function saveStatement({ node, sealedSecret, accountBefore, maxNodes, now
   // A node joins an account only by stating it.
   const joined = accountBefore === undefined ? '' : accountId
   const room = maxNodes === undefined ? sql`1 = 1` : hasRoom(node, maxNodes)
+  const may = only ? { sql: `${room.sql} AND ${only.sql}`, values: [...room.values, ...only.values] } : room
   const insert = sql`INSERT INTO nodes SELECT CAST(${nodeId} AS TEXT), CAST(${name} AS TEXT), CAST(${joined} AS TEXT),
       CAST(${hmac.nodeKey} AS TEXT), CAST(${hmac.cloudKey} AS TEXT), CAST(${sealedSecret} AS TEXT), CAST(${enrolledAt} AS BIGINT),
       CAST(${lastSeenAt} AS BIGINT), NULL, CAST(${version} AS TEXT), CAST(${JSON.stringify(services)} AS TEXT),
@@ -99,8 +102,8 @@ export function saveStatement({ node, sealedSecret, accountBefore, maxNodes, now
     hmac_secret = excluded.hmac_secret, last_seen_at = excluded.last_seen_at, version = excluded.version,
     services = excluded.services RETURNING *`
   return {
-    sql: `${insert.sql} WHERE ${room.sql} ${update.sql}`,
-    values: [...insert.values, ...room.values, ...update.values],
+    sql: `${insert.sql} WHERE ${may.sql} ${update.sql}`,
+    values: [...insert.values, ...may.values, ...update.values],
   }
 }
 

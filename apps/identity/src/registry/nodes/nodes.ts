@@ -4,6 +4,7 @@ import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Seal } from '../../storage/secrets/seal.ts'
+import type { JoinStatements } from '../join/join-uses.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { forgetVitals } from './device-vitals.ts'
 import { createNodeLists, type NodeLists } from './node-lists.ts'
@@ -25,6 +26,8 @@ interface NodeChange {
   readonly accountBefore?: string | undefined
   /** Statements of the same transaction; they run after the node was written. */
   readonly records?: readonly Statement[]
+  /** The use of a join key by which the node joins; without it, nothing is written. */
+  readonly join?: Pick<JoinStatements, 'take' | 'isTaken'> | undefined
 }
 
 export interface Nodes extends NodeLists {
@@ -35,7 +38,7 @@ export interface Nodes extends NodeLists {
    * Writes what a node states. It changes no block, and the account only if the node states it and no other request changed it
    * since the node was read.
    *
-   * @returns the node as it is now; undefined if the account that it joins is full: nothing was written
+   * @returns the node as it is now; undefined if the account that it joins is full, or the use of the join key is gone: nothing was written
    */
   save(node: Node, change: NodeChange): Promise<Node | undefined>
   /** Blocks a node, and with that every token for it; or removes the block. @throws RpcError `not_found` */
@@ -86,7 +89,7 @@ export function createNodes(options: NodesOptions): Nodes {
     ...createNodeDecisions(options, cache.find),
     maxNodes,
     find: cache.find,
-    async save(node, { isNews, accountBefore, records = [] }) {
+    async save(node, { isNews, accountBefore, records = [], join }) {
       const { nodeId, accountId } = node
       const joins = accountId !== '' && accountBefore !== undefined && accountBefore !== accountId
       const statement = saveStatement({
@@ -94,12 +97,15 @@ export function createNodes(options: NodesOptions): Nodes {
         sealedSecret: rows.sealedSecretOf(node),
         accountBefore,
         maxNodes: joins ? maxNodes : undefined,
+        only: join?.isTaken,
         now: clock.now(),
       })
       if (isNews) {
         const key = accountBefore ? [changeAccountKeyIfLeft(nodeId, accountBefore)] : []
-        const [saved] = await changes.commit([statement, ...key, ...records], [['node', nodeId]])
-        return saved![0] && rows.toNode(saved![0])
+        const first = join ? [join.take] : []
+        const results = await changes.commit([...first, statement, ...key, ...records], [['node', nodeId]])
+        const row = results[first.length]![0]
+        return row && rows.toNode(row)
       }
       const write = async () => (await store.transaction([statement, ...records]))[0]![0]!
       const saved = await cache.fill(nodeId, async () => rows.toNode(await write()))

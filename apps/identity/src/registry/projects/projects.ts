@@ -187,6 +187,7 @@ const removeRows = (clientId: string, now: number): Statement[] => [
   sql`DELETE FROM app_consents WHERE client_id = ${clientId}`,
   sql`DELETE FROM sign_ins WHERE client_id = ${clientId}`,
   sql`DELETE FROM developer_tokens WHERE client_id = ${clientId}`,
+  sql`UPDATE join_keys SET revoked_at = ${now} WHERE client_id = ${clientId} AND revoked_at IS NULL`,
   sql`DELETE FROM projects WHERE client_id = ${clientId}`,
   endOffline(clientId, now),
 ]

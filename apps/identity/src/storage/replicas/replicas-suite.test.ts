@@ -90,6 +90,7 @@ describeOnStores(
         node: 10,
         replicas: present[1]!.count,
         enrolments: createSharedLimiter(stores[0]!, clock, 'enrolment', { burst: 1, perSecond: 1 }),
+        joins: createSharedLimiter(stores[0]!, clock, 'join', { burst: 1, perSecond: 1 }),
       })
       let served = 0
       for (let at = 0; at < 20; at++)

@@ -54,6 +54,7 @@ function create(enrolment: 'open' | 'code' = 'open', more: Partial<EnrolmentPart
     },
     vitals: { find: async () => undefined },
     history: { record: () => [] },
+    joins: { admit: async () => undefined },
     tenantVerifier: {} as never,
     trust: {} as never,
     revocations: {} as never,

@@ -1,6 +1,6 @@
 /** Nodes enter the registry and stay up to date: each request states the name, the account, the version and the services of a node. */
 import { OAuthError } from '@selvedge/protocol'
-import type { DeviceVitals, LeaseUse, NodeStatement } from '@selvedge/protocol/tokens'
+import type { DeviceVitals, JoinClaim, LeaseUse, NodeStatement } from '@selvedge/protocol/tokens'
 import { refusesWrites, type Statement } from '@selvedge/service-kit/store'
 import type { DeviceAudit } from '../../registry/nodes/device-audit.ts'
 import type { DeviceHistory } from '../../registry/nodes/device-history.ts'
@@ -12,20 +12,25 @@ import type { Node, Nodes } from '../../registry/nodes/nodes.ts'
 import { type AccountStatementParts, checkAccountStatement } from '../checks/account-statement.ts'
 import type { Limits } from '../grants/limits.ts'
 import { agreeHmac } from './agree-hmac.ts'
+import type { Admission, Joins } from './join.ts'
 
 /** What a node states. `vitals`: null withdraws them; undefined leaves them as they are. */
 interface Stated extends NodeStatement {
   readonly vitals?: DeviceVitals | null | undefined
   /** Leases that were used since its last report. */
   readonly leases?: readonly LeaseUse[] | undefined
+  /** The key by which it joins an account. A node that states its account joins by no key. */
+  readonly join?: JoinClaim | undefined
 }
 
 export interface Enrolment {
   /**
-   * The node of a request, enrolled and up to date. A repeated request changes nothing.
+   * The node of a request, enrolled and up to date. A repeated request changes nothing. A node with a join key has its account then, or
+   * waits for an approval.
    *
    * @param address network address of the request
-   * @throws OAuthError `access_denied` if the node is blocked or may not enrol; `invalid_grant` if its account is full or not proved
+   * @throws OAuthError `access_denied` if the node is blocked or may not enrol; `invalid_grant` if its account is full or not proved, or
+   *   with the reason against its join key
    */
   bringUpToDate(nodeId: string, stated: Stated, address: string): Promise<Node>
 }
@@ -40,6 +45,7 @@ export interface EnrolmentParts extends AccountStatementParts {
   readonly leaseAudit: LeaseAudit
   readonly vitals: Pick<DeviceVitalsStore, 'find'>
   readonly history: Pick<DeviceHistory, 'record'>
+  readonly joins: Joins
 }
 
 /** Milliseconds by which "last seen" may be behind: not every token is worth a write. */
@@ -53,8 +59,11 @@ export function createEnrolment(parts: EnrolmentParts): Enrolment {
     stated: Stated,
     known: Node | undefined,
     address: string,
-  ): Promise<Node> {
-    const { accountId, token } = await checkAccountStatement(parts, nodeId, stated, known)
+    join?: Admission,
+  ): Promise<Node | undefined> {
+    const { accountId, token } = join
+      ? { accountId: join.accountId }
+      : await checkAccountStatement(parts, nodeId, stated, known)
     const now = clock.now()
     const next = nextOf(nodeId, stated, known, accountId, now)
     const nodeKey = JSON.stringify(stated.hmac_key)
@@ -81,24 +90,41 @@ export function createEnrolment(parts: EnrolmentParts): Enrolment {
         ...(await eventsOf(parts, stated, known, node)),
         ...vitalsOf(nodeId, stated, now),
         ...needsOf(known, node, stated),
+        ...(join?.writes?.records ?? []),
       ],
+      join: join?.writes,
       ...(stated.account && { accountBefore: known?.accountId ?? '' }),
     })
-    const saved = await saving.catch((cause: unknown) => {
+    return saving.catch((cause: unknown) => {
       if (known && canWait(known, node, stated) && refusesWrites(cause)) return known
       throw cause
     })
-    return saved ?? refuseFull(nodes.maxNodes)
   }
 
-  return {
-    async bringUpToDate(nodeId, stated, address) {
-      const known = await nodes.find(nodeId)
-      if (known) refuseBlocked(known)
-      else await checkMayEnrol(parts, nodeId, stated, address)
-      return refuseBlocked(await save(nodeId, stated, known, address))
-    },
+  async function bringUpToDate(
+    nodeId: string,
+    stated: Stated,
+    address: string,
+    isAgain = false,
+  ): Promise<Node> {
+    const known = await nodes.find(nodeId)
+    if (known) refuseBlocked(known)
+    const { join: claim, name } = stated
+    const admission = claim && (await parts.joins.admit(claim, { nodeId, name, address }))
+    if (!known && !claim) await checkMayEnrol(parts, nodeId, stated, address)
+    if (!admission?.writes) {
+      // It may have joined at another replica, and the change is not in memory yet.
+      const present = known && admission ? { ...known, accountId: admission.accountId } : known
+      return refuseBlocked((await save(nodeId, stated, present, address)) ?? refuseFull(nodes.maxNodes))
+    }
+    const joining = { ...stated, account: { id: admission.accountId } }
+    const saved = await save(nodeId, joining, known, address, admission)
+    if (saved) return refuseBlocked(saved)
+    // The use of the key may be gone meanwhile, or the same node joined with another request: then this finds out.
+    return isAgain ? refuseFull(nodes.maxNodes) : bringUpToDate(nodeId, stated, address, true)
   }
+
+  return { bringUpToDate: (nodeId, stated, address) => bringUpToDate(nodeId, stated, address) }
 }
 
 const vitalsOf = (nodeId: string, { vitals }: Stated, now: number): Statement[] =>

@@ -6,6 +6,7 @@ import { createLimits } from './limits.ts'
 /** Limits of three requests for the kinds of caller that a test names, and of many for all others. */
 function limitsOf(few: Partial<Record<'address' | 'client' | 'account' | 'node', number>>, replicas = 1) {
   const enrolled: string[] = []
+  const joined: string[] = []
   const limits = createLimits({
     address: 100,
     client: 100,
@@ -14,8 +15,15 @@ function limitsOf(few: Partial<Record<'address' | 'client' | 'account' | 'node',
     ...few,
     replicas: () => replicas,
     enrolments: { take: async (key) => (enrolled.push(key) > 1 ? 60 : 0), giveBack: async () => undefined },
+    joins: {
+      async take(key) {
+        joined.push(key)
+        return joined.filter((each) => each === key).length > 2 ? 60 : 0
+      },
+      giveBack: async () => undefined,
+    },
   })
-  return { limits, enrolled }
+  return { limits, enrolled, joined }
 }
 
 /** How many of some requests are let through before one is refused. */
@@ -100,6 +108,16 @@ it('replicas divide each limit among them', () => {
   expect(countOf((at) => limits.takeFor('c', `account-${at}`))).toBe(2)
   expect(countOf((at) => limits.takeFor(`client-${at}`, 'a'))).toBe(2)
   expect(countOf(() => limits.takeNode('n'))).toBe(2)
+})
+
+it('devices that join are counted by their network, and by their key', async () => {
+  const { limits, joined } = limitsOf({})
+  await limits.takeJoin('k', '2001:db8::1')
+  await limits.takeJoin('k', '2001:db8:0:1::1')
+  await expect(limits.takeJoin('k', '192.0.2.1')).rejects.toThrow('devices that join by this key')
+  await limits.takeJoin('l', '2001:db8::2')
+  await expect(limits.takeJoin('m', '2001:db8::3')).rejects.toThrow('devices that join from this address')
+  expect(joined).not.toContain('m')
 })
 
 it('new nodes are counted by the network of their address', async () => {

@@ -12,6 +12,8 @@ export interface Limits {
   takeFor(clientId: string, accountId: string): void
   /** A new node without a code. @throws OAuthError `temporarily_unavailable` */
   takeEnrolment(address: string): Promise<void>
+  /** A device that begins to join by a key. @throws OAuthError `temporarily_unavailable` */
+  takeJoin(keyId: string, address: string): Promise<void>
   /** @throws OAuthError `temporarily_unavailable` */
   takeNode(nodeId: string): void
 }
@@ -19,11 +21,12 @@ export interface Limits {
 /**
  * @param options requests a minute of one address, client or account, and node; each may come in one burst
  * @param options.replicas how many processes share the callers
- * @param options.enrolments new nodes of one address, counted for all replicas together
+ * @param options.enrolments new nodes of one address, counted for all replicas together; `joins`: of one join key and of one address
  */
 export function createLimits({
   replicas,
   enrolments,
+  joins,
   ...perMinute
 }: {
   readonly address: number
@@ -32,6 +35,7 @@ export function createLimits({
   readonly node: number
   readonly replicas: () => number
   readonly enrolments: SharedLimiter
+  readonly joins: SharedLimiter
 }): Limits {
   const limiterOf = (count: number) => createLimiter(rateOf(count), undefined, replicas)
   const addresses = limiterOf(perMinute.address)
@@ -46,6 +50,10 @@ export function createLimits({
     },
     takeEnrolment: async (address) =>
       refuseIf(await enrolments.take(limitKeyOf(address)), 'new nodes from this address'),
+    async takeJoin(keyId, address) {
+      refuseIf(await joins.take(limitKeyOf(address)), 'devices that join from this address')
+      refuseIf(await joins.take(keyId), 'devices that join by this key')
+    },
     takeNode: (nodeId) => takeOrRefuse(nodes, nodeId, 'this node'),
   }
 }
