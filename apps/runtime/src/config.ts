@@ -93,6 +93,15 @@ export const runtimeOptions = {
       env: 'SELVEDGE_ENROLMENT_CODE',
     },
   ),
+  'identity.joinKey': option.text(
+    '',
+    'Join key, by which the device joins an account without a person. It is used once: a device that has an account ignores it.',
+    { env: 'SELVEDGE_JOIN_KEY' },
+  ),
+  'identity.joinKeyFile': option.text(
+    '',
+    'File with the join key, with mode 0600, of root or of the user of the runtime. Empty: with the systemd unit, /etc/selvedge/join-key.',
+  ),
   'telemetry.enabled': option.boolean(
     true,
     'Whether the device states to its identity service, for its owner, how it is: system, addresses, load, memory, disk, clock, engines, notices and restarts of services. Name, version and the list of its services are not part of this.',

@@ -10,6 +10,9 @@ export const runtime: Bounds = {
     'document state': own('one account, one fix, one report: a fixed form'),
     'openDevice.followers': own('one for each group that follows the account'),
   },
+  'apps/runtime/src/device/join/join.ts': {
+    'createJoin.used': own('the keys that the device was given: `used-keys.ts: maxHashes`'),
+  },
   'apps/runtime/src/device/signals.ts': {
     'createSignals.listeners': own('one for the events of the API'),
   },

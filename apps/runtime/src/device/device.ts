@@ -22,9 +22,13 @@ import { createLink, type Link } from './cloud/link.ts'
 import { createRetry, type Retry } from './cloud/retry.ts'
 import { createServiceReports } from './cloud/service-reports.ts'
 import { createHmac, type Hmac } from './hmac/hmac.ts'
+import { findJoinKey } from './join/find-key.ts'
+import { createJoin, type Join } from './join/join.ts'
+import { openUsedKeys } from './join/used-keys.ts'
 import { type LeaseStore, openLeaseRecord } from './leases/lease-record.ts'
 import { createLeases, type Leases } from './leases/leases.ts'
 import { createLocalTokens, type LocalTokens } from './leases/local-tokens.ts'
+import { serialNumber } from './machine/this-machine.ts'
 import type { Measures } from './measures.ts'
 import { type Metering, openMetering } from './metering/metering.ts'
 import { createNetworkNotice } from './node/network-notice.ts'
@@ -58,6 +62,8 @@ interface Self {
   /** How other machines are reached. */
   readonly network: Network
   readonly metering: Metering
+  /** Joins an account by a join key. */
+  readonly joining: Join
 }
 
 export interface Device extends Self {
@@ -156,7 +162,7 @@ export async function openDevice(
     async stop() {
       clearInterval(lookForKeys)
       for (const each of [presence, reports, vitals]) each.close()
-      await Promise.all([contact.stop(), callers.revocations.stop()])
+      await Promise.all([contact.stop(), callers.revocations.stop(), self.joining.stop()])
       await Promise.all([tenants.stop(), leases.stop(), self.learned.stop()])
     },
     close: () => closeAll(self, record),
@@ -177,6 +183,14 @@ async function openSelf(
   const clock = createDeviceClock(state.value.timeFloor)
   const notices = createNotices(clock, log, () => signals.send('notices'))
   const learned = createLearned(state, { where: 'state.learned', log })
+  const joining = createJoin({
+    ...{ state, notices, log, used: await openUsedKeys(folder), serial: serialNumber() },
+    found: findJoinKey({
+      value: config['identity.joinKey'],
+      file: config['identity.joinKeyFile'],
+      credentials: process.env.CREDENTIALS_DIRECTORY,
+    }),
+  })
   return {
     folder,
     key,
@@ -191,6 +205,7 @@ async function openSelf(
     measures,
     network,
     metering: await openOwnMetering(folder, config, { network, clock, log }),
+    joining,
   }
 }
 
@@ -299,6 +314,7 @@ function connectIdentity(
     services: reports.stated,
     vitals: self.vitals.state,
     leases: () => leases,
+    withJoinKey: self.joining.wrap,
   })
   self.signals.follow((signal) => signal === 'containers' && reports.changed(tokens.report))
   const reportLeases = (of: Leases) => {
@@ -332,9 +348,14 @@ const createContact = (
   )
 
 function openAccount(self: Self, tokens: EdgeTokens, onChange: () => void): Account {
-  const { state, clock, notices, log } = self
+  const { state, clock, notices, log, joining } = self
   const isDisputed = () => notices.has('account_differs') || notices.has('account_not_confirmed')
-  const account = createAccount(state, clock, onChange, isDisputed)
+  const changed = () => {
+    onChange()
+    joining.accountChanged()
+  }
+  const account = createAccount(state, clock, changed, isDisputed)
+  joining.connect({ account, again: tokens.report })
   tokens.onAccountRemoved((accountId) => {
     // Tokens issued in this second may postdate the removal; the list of revoked tokens contains those that do not.
     account

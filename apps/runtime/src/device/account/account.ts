@@ -6,6 +6,10 @@ import type { StateStore } from '../state.ts'
 export interface Account {
   /** @throws RpcError `already_associated` */
   associate(claims: AccessClaims, token: string): Promise<{ accountId: string }>
+  /**
+   * Has the account that the registry gave this node for its join key, unless it has one by now: it need not be reported.
+   */
+  join(accountId: string): Promise<void>
   unassociate(claims: AccessClaims): Promise<{ accountId: string }>
   /**
    * Ends the association because the registry reports that it was removed.
@@ -47,6 +51,13 @@ export function createAccount(
       })
       onChange()
       return { accountId: id }
+    },
+
+    async join(accountId) {
+      await state.update((value) =>
+        value.accountId === '' && value.report === null ? { ...value, accountId } : value,
+      )
+      onChange()
     },
 
     async unassociate({ account_id: id, iat }) {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IdentityClient } from '@selvedge/client'
 import { type EdgeTokenResponse, identityPaths } from '@selvedge/protocol'
-import type { DeviceVitals, NodeStatement } from '@selvedge/protocol/tokens'
+import type { DeviceVitals, JoinClaim, NodeStatement } from '@selvedge/protocol/tokens'
 import type { Log } from '@selvedge/service-kit/log'
 import type { Learned } from '@selvedge/service-kit/store'
 import { createProof, type Issuer, verifySignedTime } from '@selvedge/service-kit/tokens'
@@ -35,8 +35,8 @@ export interface EdgeTokenRequestParts {
   readonly leases?: () => Pick<Leases, 'unreported' | 'reported'> | undefined
 }
 
-/** @throws OAuthFailure, ConnectionFailure */
-export type RequestEdgeToken = (statement: NodeStatement) => Promise<EdgeTokenResponse>
+/** @param join by which key the node joins an account @throws OAuthFailure, ConnectionFailure */
+export type RequestEdgeToken = (statement: NodeStatement, join?: JoinClaim) => Promise<EdgeTokenResponse>
 
 export function createEdgeTokenRequest(parts: EdgeTokenRequestParts): RequestEdgeToken {
   const { key, url, client, state, learned, clock, link, log } = parts
@@ -56,17 +56,18 @@ export function createEdgeTokenRequest(parts: EdgeTokenRequestParts): RequestEdg
     }
   }
 
-  return async (statement) => {
+  return async (statement, join) => {
     const { privateKey, jwk } = key.signing
     const htu = url + identityPaths.edgeToken
     const timeNonce = randomUUID()
     const node = { ...statement, time_nonce: timeNonce }
     const leases = parts.leases?.()
     const uses = leases?.unreported()
-    const stated = htu + JSON.stringify(node) + (uses ? JSON.stringify(uses) : '')
+    const beside = [uses, join].map((each) => (each ? JSON.stringify(each) : '')).join('')
+    const stated = htu + JSON.stringify(node) + beside
     const vitals = await parts.vitals(proofRoomBytes - Buffer.byteLength(stated))
     const prove = (nonce: string | undefined) =>
-      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node, vitals, leases: uses })
+      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node, vitals, leases: uses, join })
     const sentAt = clock.monotonic()
     const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(requestLimitMs) })
     link.succeeded()

@@ -28,6 +28,7 @@ function open() {
       },
     },
     ...{ clock, link, log: createMemoryLog(), services: () => [], vitals: async () => undefined },
+    withJoinKey: (request: unknown) => request,
   } as never)
   const answer = (at: number, id_token: string) =>
     requests[at]!.resolve({ id_token, expires_in: 600, account_id: 'a', hmac_key: null })

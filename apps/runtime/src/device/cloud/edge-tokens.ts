@@ -9,7 +9,11 @@ import { waitAtMost } from '@selvedge/service-kit/share'
 import { traced } from '@selvedge/service-kit/trace'
 import { noAnswer, requestLimitMs, waitLimitMs } from '../time-limits.ts'
 import { type AccountReportParts, createAccountReport } from './account-report.ts'
-import { createEdgeTokenRequest, type EdgeTokenRequestParts } from './edge-token-request.ts'
+import {
+  createEdgeTokenRequest,
+  type EdgeTokenRequestParts,
+  type RequestEdgeToken,
+} from './edge-token-request.ts'
 
 export interface EdgeTokens {
   /**
@@ -35,6 +39,8 @@ export interface EdgeTokenParts extends EdgeTokenRequestParts, AccountReportPart
   readonly enrolmentCode: string
   /** What runs here, for the owner to see. */
   readonly services: () => NonNullable<NodeStatement['services']>
+  /** Adds the join key to the requests where it is due. */
+  readonly withJoinKey: (request: RequestEdgeToken) => RequestEdgeToken
 }
 
 /** A request that is under way. */
@@ -52,7 +58,7 @@ interface CachedToken {
 
 export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   const { key, url, state, clock, link } = parts
-  const request = createEdgeTokenRequest(parts)
+  const request = parts.withJoinKey(createEdgeTokenRequest(parts))
   const account = createAccountReport(parts)
   const tokens = new Map<string, CachedToken>()
   const running = new Map<string, Run>()

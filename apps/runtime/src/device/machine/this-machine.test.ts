@@ -2,19 +2,24 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, it, test } from 'vitest'
-import { isSameMachine, type Machine, thisMachine } from './this-machine.ts'
+import { isSameMachine, type Machine, serialNumber, thisMachine } from './this-machine.ts'
 
 const machineId = '0123456789abcdef0123456789abcd00'
 const serial = 'sys/class/dmi/id/product_uuid'
 
 /** Describes a machine with these files. */
 function machineOf(files: Readonly<Record<string, string>>): Machine {
+  const root = rootWith(files)
+  return thisMachine(join(root, 'credentials'), root)
+}
+
+function rootWith(files: Readonly<Record<string, string>>): string {
   const root = mkdtempSync(join(tmpdir(), 'selvedge-machine-'))
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true })
     writeFileSync(join(root, path), content)
   }
-  return thisMachine(join(root, 'credentials'), root)
+  return root
 }
 
 it('describes a machine by the hashes of its serial number and of its machine ID', () => {
@@ -86,6 +91,22 @@ test.each(['uninitialized', '', '0'.repeat(32), machineId.slice(1), `${machineId
     expect(machineOf({ 'etc/machine-id': text })).toEqual({})
   },
 )
+
+test.each<[Record<string, string>, string | undefined]>([
+  [
+    { 'proc/device-tree/serial-number': '10000000abcd\0', 'sys/class/dmi/id/product_serial': 'B' },
+    '10000000abcd',
+  ],
+  [
+    { 'sys/class/dmi/id/product_serial': 'To be filled by O.E.M.', 'sys/class/dmi/id/board_serial': 'PF1-9' },
+    'PF1-9',
+  ],
+  [{ 'sys/class/dmi/id/product_serial': 'a b', 'sys/class/dmi/id/board_serial': '../x' }, undefined],
+  [{ 'sys/class/dmi/id/product_uuid': '4C4C4544-0051-3510-8052-B4C04F4E3332' }, undefined],
+  [{ 'proc/device-tree/serial-number': '10000000abcd', '.dockerenv': 'x' }, undefined],
+])('states the serial number of %j as %j', (files, expected) => {
+  expect(serialNumber(rootWith(files))).toBe(expected)
+})
 
 test.each<[Machine, Machine, boolean, string]>([
   [{ hardware: 'a', system: '1' }, { hardware: 'a', system: '1' }, true, 'nothing changed'],

@@ -1,10 +1,12 @@
 /**
  * What distinguishes this machine from others, so that a copied state folder does not make two devices one node. Both values are
- * hashed: they identify a machine everywhere, and leave the device in no form (machine-id(5)).
+ * hashed: they identify a machine everywhere, and leave the device in no form (machine-id(5)). Only a device that joins an account by a
+ * join key states the serial number that is printed on it, once.
  */
 import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { plainSerial } from '@selvedge/protocol/tokens'
 
 export interface Machine {
   /** Hash of the serial number of the hardware; undefined where this user can read no usable one. */
@@ -22,6 +24,8 @@ const serialFiles = [
   'sys/class/dmi/id/product_serial',
   'sys/class/dmi/id/board_serial',
 ]
+/** Serial numbers as people know them, the most reliable first; no UUID. */
+const printedFiles = [serialFiles[0]!, ...serialFiles.slice(2)]
 /** Files that a container manager makes in a container: the hardware is that of its host, which has others. */
 const containerFiles = ['run/.containerenv', '.dockerenv', 'run/systemd/container']
 /** Longest serial number that is read, in characters. */
@@ -35,14 +39,23 @@ const fillers =
  * @param root of the file system; another one in tests
  */
 export function thisMachine(credentials: string | undefined, root = '/'): Machine {
-  const isContainer = containerFiles.some((path) => existsSync(join(root, path)))
-  const serial = isContainer ? undefined : serialsOf(credentials, root).find(isSerial)
+  const serial = isContainer(root) ? undefined : serialsOf(credentials, root).find(isSerial)
   const systemId = read(join(root, 'etc/machine-id'))
   return {
     ...(serial !== undefined && { hardware: hashOf(serial) }),
     ...(/^[0-9a-f]{32}$/.test(systemId) && !/^0+$/.test(systemId) && { system: hashOf(systemId) }),
   }
 }
+
+/** The serial number of the machine in a form that names can have; undefined without one that this user can read. */
+export const serialNumber = (root = '/'): string | undefined =>
+  isContainer(root)
+    ? undefined
+    : printedFiles
+        .map((path) => read(join(root, path)))
+        .find((serial) => isSerial(serial) && plainSerial(serial) !== '')
+
+const isContainer = (root: string): boolean => containerFiles.some((path) => existsSync(join(root, path)))
 
 /**
  * Whether two descriptions are of one machine. The hardware decides where both have it: a system that is installed again keeps its
