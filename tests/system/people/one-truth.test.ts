@@ -35,7 +35,7 @@ describe('one truth', needs('chromium-headless-shell'), () => {
     clock = await createProgramClock()
     stack = await startStack({ envOf: { runtime: clock.env } })
     identity = stack.identity
-    person = await openBrowser()
+    person = await openBrowser({ map: true })
     page = person.page
     await becomeOwner(page, stack.identity.ready.setup!)
     list = await person.context.newPage()

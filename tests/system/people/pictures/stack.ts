@@ -30,7 +30,7 @@ export async function startFleetStack(): Promise<FleetStack> {
   const { port } = new URL(discovery.url)
   const identity = await startProgram('identity', { ...env, SELVEDGE_DISCOVERY_URL: discovery.url })
   identityUrl = identity.url
-  const person = await openBrowser()
+  const person = await openBrowser({ map: true })
   const { page } = person
   await becomeOwner(page, identity.ready.setup!)
   const [account] = await adminOf(folder.path)['account.list']()
