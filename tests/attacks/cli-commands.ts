@@ -13,6 +13,8 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'group delete': ['x'],
   'group add': ['x', 'a@b.example'],
   'group remove': ['x', 'a@b.example'],
+  'join-key create': ['--uses', '1', '--expires', '1h'],
+  'join-key revoke': ['x'],
   'hmac create': ['--uri', '/x'],
   'hmac verify': ['{secret}', '--uri', '/x'],
   'image deploy': ['{folder}/image.tar'],
