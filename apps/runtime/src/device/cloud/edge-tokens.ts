@@ -39,7 +39,7 @@ export interface EdgeTokenParts extends EdgeTokenRequestParts, AccountReportPart
   readonly enrolmentCode: string
   /** What runs here, for the owner to see. */
   readonly services: () => NonNullable<NodeStatement['services']>
-  /** Adds the join key to the requests where it is due. */
+  /** Adds the join key to requests while the device has to join. */
   readonly withJoinKey: (request: RequestEdgeToken) => RequestEdgeToken
 }
 

@@ -14,7 +14,7 @@ import type { FoundKey } from './find-key.ts'
 import type { UsedKeys } from './used-keys.ts'
 
 export interface Join {
-  /** The same requests, with the key where it is due. */
+  /** The same requests. They have the key while the device has to join. */
   wrap(request: RequestEdgeToken): RequestEdgeToken
   /** To be called before the first request. */
   connect(parts: JoinConnections): void

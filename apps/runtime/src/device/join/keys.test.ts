@@ -77,7 +77,7 @@ describe('a join key', () => {
     expect(findJoinKey({ ...nothing, file: path() })?.problem).toMatch('it belongs to another user')
   })
 
-  it('is refused where it is no file, or the file is missing', () => {
+  it('is refused if it is missing or not a file', () => {
     mkdirSync(path())
     expect(findJoinKey({ ...nothing, file: path() })?.problem).toMatch('it is no file')
     expect(findJoinKey({ ...nothing, file: join(folder, 'missing') })?.problem).toMatch('ENOENT')

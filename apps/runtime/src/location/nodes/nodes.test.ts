@@ -161,7 +161,7 @@ it('the first page is of the account that the device has, and null while there i
   }
 })
 
-it('the track is that of the own node, and empty where it is not known', async () => {
+it('returns the track of its own node, or no points if there is no track', async () => {
   answer = () => 'track'
   expect(await nodes().track({ limit: 3 })).toBe('track')
   await nodes().track()
