@@ -10,7 +10,6 @@ export class RecentMap<K, V> {
     this.#half = Math.floor(limit / 2)
   }
   get(key: K): V | undefined {
-    // Hashing a token of a thousand characters costs a microsecond, found or not.
     if (this.#half === 0) return undefined
     const value = this.#young.get(key)
     if (value !== undefined) return value

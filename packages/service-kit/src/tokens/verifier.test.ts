@@ -55,6 +55,17 @@ describe('a verified token', () => {
     expect(verifier.verify(token, accessProfile, edgeAudience)).toBe(first)
   })
 
+  it('lends its signature to no other token, and stays in the cache', () => {
+    const { verifier, token, claims } = make()
+    const first = verifier.verify(token, accessProfile, edgeAudience)
+    const [head, , signature] = token.split('.')
+    const forged = Buffer.from(JSON.stringify({ ...claims, account_id: 'b' })).toString('base64url')
+    expect(
+      reasonOf(() => verifier.verify(`${head}.${forged}.${signature}`, accessProfile, edgeAudience)),
+    ).toBe('token_untrusted')
+    expect(verifier.verify(token, accessProfile, edgeAudience)).toBe(first)
+  })
+
   it('is refused as soon as its issuer has its key no more, or another one under the same id', () => {
     const { verifier, token, findKey } = make()
     verifier.verify(token, accessProfile, edgeAudience)

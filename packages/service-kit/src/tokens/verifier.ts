@@ -44,9 +44,16 @@ interface Verified<C extends BaseClaims = BaseClaims> {
 }
 
 interface Remembered extends Verified {
+  readonly token: string
   readonly profile: object
   readonly audience: string
 }
+
+/**
+ * Characters at the end of a token, which are of its signature, by which it is found in the cache. Hashing the whole token would cost
+ * 0.8 µs, which is 3 % of a request to a service.
+ */
+const endLength = 43
 
 /**
  * A cache of verified tokens, so that the signature of a token that is used ten times per second is
@@ -114,11 +121,17 @@ export function createTokenVerifier(
 
   return {
     verify(token, profile, audience) {
-      const known = verified.get(token)
-      if (known && known.profile === profile && known.audience === audience && isValid(known))
+      const end = token.slice(-endLength)
+      const known = verified.get(end)
+      if (
+        known?.token === token &&
+        known.profile === profile &&
+        known.audience === audience &&
+        isValid(known)
+      )
         return known.claims as never
       const remember = <C extends BaseClaims>(found: Verified<C>): C => {
-        verified.set(token, { ...found, profile, audience })
+        verified.set(end, { ...found, token, profile, audience })
         return found.claims
       }
       const found = check(token, profile, audience, false)
