@@ -32,17 +32,11 @@ export function createLimitedWork({
   /** When work was refused for the first time since the last end; undefined: not since then. */
   let refusedAt: number | undefined
 
-  const begin = (begunAt = now()): EndWork => {
-    const end = count.begin()
-    let isOver = false
-    return () => {
-      if (isOver) return
-      isOver = true
-      end()
+  const begin = (begunAt = now()): EndWork =>
+    count.begin(() => {
       refusedAt = undefined
       limit.ended(now() - begunAt)
-    }
-  }
+    })
   if (announced) {
     const { kind, name } = announced
     const isStalled = () => refusedAt !== undefined && now() - refusedAt >= stalledMs

@@ -11,8 +11,12 @@ export type EndWork = () => void
 export interface WorkCount {
   /** Pieces of work that are not complete. */
   readonly underWay: number
-  /** Begins a piece of work that an event ends. Work that a promise ends is counted with {@link during}. */
-  begin(): EndWork
+  /**
+   * Begins a piece of work that an event ends. Work that a promise ends is counted with {@link during}.
+   *
+   * @param onEnd called when it ends, once
+   */
+  begin(onEnd?: () => void): EndWork
   /** Counts work until its promise settles. What it throws or rejects with is passed on. */
   during<T>(work: () => Promise<T>): Promise<T>
 }
@@ -35,11 +39,15 @@ export function createWorkCount(kind?: WorkKind): WorkCount {
     get underWay() {
       return underWay
     },
-    begin() {
+    begin(onEnd) {
       underWay++
-      return endOnce(() => {
+      let isOver = false
+      return () => {
+        if (isOver) return
+        isOver = true
         underWay--
-      })
+        onEnd?.()
+      }
     },
     during: (work) => untilSettled(count.begin(), work),
   }
@@ -53,10 +61,8 @@ export function createWorkCounts<Owner = string>(kind?: WorkKind): WorkCounts<Ow
   const counts = new Map<Owner, number>()
   const of = (owner: Owner) => counts.get(owner) ?? 0
   const begin = (owner: Owner) => {
-    const endOfAll = all.begin()
     counts.set(owner, of(owner) + 1)
-    return endOnce(() => {
-      endOfAll()
+    return all.begin(() => {
       const left = of(owner) - 1
       if (left > 0) counts.set(owner, left)
       else counts.delete(owner)
@@ -72,15 +78,6 @@ export function createWorkCounts<Owner = string>(kind?: WorkKind): WorkCounts<Ow
     of,
     begin,
     during: (owner, work) => untilSettled(begin(owner), work),
-  }
-}
-
-function endOnce(end: () => void): EndWork {
-  let isOver = false
-  return () => {
-    if (isOver) return
-    isOver = true
-    end()
   }
 }
 

@@ -79,7 +79,9 @@ export function passageOf(
     wantsTrailers: request.headers.te !== undefined && acceptsTrailers(request.headers.te),
     sandboxed: settings['MCM.PAGES'] === 'sandboxed',
     place: {
-      ...{ prefix, clientId: container.clientId, host: request.headers.host ?? '' },
+      prefix,
+      clientId: container.clientId,
+      host: request.headers.host ?? '',
       port: settings['MCM.PORT'],
     },
     limitMs: settings['MCM.MAX_EXECUTION_TIME_SEC'] * 1000,
