@@ -8,7 +8,7 @@ import {
   readIpv4Range,
   readMountRule,
   readNetworkRule,
-  readPortRule,
+  readPortRules,
 } from '@selvedge/protocol'
 import { type ConfigOf, daemonOptions, option } from '@selvedge/service-kit/config'
 import { readWindow } from './device/metering/allowance.ts'
@@ -177,7 +177,7 @@ export const runtimeOptions = {
     'OCI containers that may use the network of the device with MCM.NETWORK "host", such as "service=my-project-avahi". There they reach all programs of the device on the loopback. Empty: no containers.',
   ),
   'services.publish': option.rules(
-    (text) => readPortRule(text) !== undefined,
+    (text) => readPortRules(text).length > 0,
     expectedRules.publish,
     'Ports of MCM.PORTS that OCI containers may open to the network, and privileged ports that they may open at all, each with the service, project or image, such as "1883/tcp service=my-project-broker". With an address, "127.0.0.1:80/tcp service=my-project-web", a privileged port is open to programs of the device alone. Empty: services open ports from 1024 on, to programs of the device.',
   ),

@@ -30,7 +30,7 @@ export {
   readDeviceRule,
   readMountRule,
   readNetworkRule,
-  readPortRule,
+  readPortRules,
 } from './mcm/grant-rules.ts'
 export * from './mcm/outbound.ts'
 export * from './mcm/paths.ts'

@@ -4,14 +4,14 @@ import {
   readDeviceRule,
   readMountRule,
   readNetworkRule,
-  readPortRule,
+  readPortRules,
 } from './grant-rules.ts'
 
 const read = {
   devices: readDeviceRule,
   mounts: readMountRule,
   hostNetwork: readNetworkRule,
-  publish: readPortRule,
+  publish: (text: string) => readPortRules(text)[0],
   outbound: readAddressRule,
 }
 
@@ -29,6 +29,7 @@ describe('a rule of the configuration', () => {
     ['mounts', '/srv/media:rw service=c-web', { what: '/srv/media', isWritable: true }],
     ['publish', '1883 service=c-broker', { what: '1883/tcp', to: { service: 'c-broker' } }],
     ['publish', ' 5683/udp  project=c', { what: '5683/udp' }],
+    ['publish', '21100-21110 service=c-ftp', { what: '21100/tcp' }],
     ['outbound', '10.1.2.0/24:502 service=c-plc', { what: '10.1.2.0/24:502' }],
     ['outbound', '192.168.1.7 image=c-plc', { what: '192.168.1.7' }],
     ['hostNetwork', 'service=c-avahi account=a', { to: { service: 'c-avahi', account: 'a' } }],

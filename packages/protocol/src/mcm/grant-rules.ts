@@ -3,7 +3,7 @@
  * addresses that are not public. Each rule of the configuration is a line: what, and to whom, such as `/dev/ttyUSB0 service=my-project-gpsd`.
  */
 import { readIpv4Range } from './outbound.ts'
-import { portName, readPortMapping } from './ports.ts'
+import { portName, readPortRange } from './ports.ts'
 import { isDevice, isFolder } from './settings/files.ts'
 
 const conditionNames = ['service', 'project', 'image', 'account'] as const
@@ -65,13 +65,13 @@ export function readNetworkRule(text: string): GrantRule | undefined {
   return to && { what: 'host', isWritable: false, to }
 }
 
-/** @returns undefined for a text that is no rule */
-export function readPortRule(text: string): GrantRule | undefined {
+/** @returns a rule for each port, of which a text has one or a range; empty for a text that is no rule */
+export function readPortRules(text: string): readonly GrantRule[] {
   const [what = ''] = wordsOf(text)
   const address = what.startsWith(loopbackPort) ? loopbackPort : ''
-  const mapping = readPortMapping(what.slice(address.length).replace(':', ' '))
-  const rule = mapping && readRule(text, () => true)
-  return rule && { ...rule, what: address + portName(mapping) }
+  const ports = readPortRange(what.slice(address.length).replace(':', ' ')) ?? []
+  const rule = readRule(text, () => true)
+  return rule ? ports.map((port) => ({ ...rule, what: address + portName(port) })) : []
 }
 
 /** @returns undefined for a text that is no rule */
@@ -84,6 +84,6 @@ export const expectedRules = {
   devices: `rules such as "/dev/ttyUSB0 service=my-project-gpsd": a device node, "gpu" or a name of CDI such as vendor.com/class=name, then ${whom}`,
   mounts: `rules such as "/srv/media:ro service=my-project-player": a path without links, then ${whom}`,
   hostNetwork: `rules such as "service=my-project-avahi": ${whom}`,
-  publish: `rules such as "1883/tcp service=my-project-broker": a port, or 127.0.0.1:53/udp for the loopback alone, then ${whom}`,
+  publish: `rules such as "1883/tcp service=my-project-broker": a port or a range such as 21100-21110, or 127.0.0.1:53/udp for the loopback alone, then ${whom}`,
   outbound: `rules such as "10.1.2.0/24:502 service=my-project-plc": an IPv4 address or network, with or without a port, then ${whom}`,
 } as const

@@ -33,7 +33,7 @@ export function readPortMapping(text: string): PortMapping | undefined {
 const rangePattern = /^(\d{1,5})-(\d{1,5})(?::(\d{1,5})-(\d{1,5}))?(\/(?:tcp|udp))?$/
 
 /** @returns the ports of an entry, which may be a range such as `3000-3010:4000-4010/udp`; undefined for an invalid one */
-function readEntry(text: string): readonly PortMapping[] | undefined {
+export function readPortRange(text: string): readonly PortMapping[] | undefined {
   const [, first, last, target = first, lastTarget = last, protocol = ''] = rangePattern.exec(text) ?? []
   const count = first === undefined ? 1 : Number(last) - Number(first) + 1
   if (
@@ -54,7 +54,7 @@ function readEntry(text: string): readonly PortMapping[] | undefined {
 export function readPortMappings(text: string): readonly PortMapping[] | undefined {
   const parts = text.split(/[\s,]+/).filter((each) => each !== '')
   if (parts.length > maxPorts) return undefined
-  const entries = parts.map(readEntry).filter((each) => each !== undefined)
+  const entries = parts.map(readPortRange).filter((each) => each !== undefined)
   const mappings = entries.flat()
   const names = new Set(mappings.map(portName))
   const isValid = entries.length === parts.length && names.size === mappings.length

@@ -4,7 +4,7 @@ import {
   loopbackPort,
   readAddressRule,
   readIpv4Range,
-  readPortRule,
+  readPortRules,
 } from '@selvedge/protocol'
 import { type Asking, isGrantedTo } from './granted-to.ts'
 
@@ -17,7 +17,7 @@ export interface GrantedPorts {
 
 /** @param texts of `services.publish`; one that is no rule is ignored */
 export function readGrantedPorts(texts: readonly string[]): GrantedPorts {
-  const rules = texts.map(readPortRule).filter((each) => each !== undefined)
+  const rules = texts.flatMap(readPortRules)
   const includes = (asking: Asking, port: string) =>
     rules.some(({ what, to }) => what === port && isGrantedTo(to, asking))
   return {
