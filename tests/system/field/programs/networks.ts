@@ -47,10 +47,10 @@ const dnsmasq: Program = {
 
 const sshPackages = ['openssh-server', 'openssh-client'] as const
 
-/** In the manner of the image that most people use: `sshd` as the user who logs in. */
+/** As a service of a machine: `sshd` as root, which calls `chroot` before it knows who logs in. */
 const sshd: Program = {
   name: 'openssh-server',
-  manner: 'root, `chown`, drops to the user who logs in; makes its host keys',
+  manner: 'root, `chroot`, drops to the user who logs in; makes its host keys',
   version: () => versionOf(downloadPackages(sshPackages), 'openssh-server'),
   env: { USER_NAME: 'pilot', 'MCM.PORTS': 'PORT:2222' },
   image: () =>
@@ -65,15 +65,16 @@ const sshd: Program = {
           'init-sshd',
           `#!/bin/bash
 set -e
+mkdir -p /run/sshd
 cd /config
-for each in ssh_host_ed25519_key id; do
+for each in host_key id; do
   [ -f $each ] || ssh-keygen -q -t ed25519 -N "" -f /config/$each
 done
 cp id.pub authorized_keys
 chmod 600 authorized_keys
-chown -R $USER_NAME: /config
-exec setpriv --reuid=$USER_NAME --regid=$USER_NAME --clear-groups /usr/sbin/sshd -D -e -p 2222 -f /dev/null \\
-  -h /config/ssh_host_ed25519_key -o PidFile=/tmp/sshd.pid -o StrictModes=no -o AuthorizedKeysFile=/config/authorized_keys
+chown -R $USER_NAME: id* authorized_keys
+exec /usr/sbin/sshd -D -e -p 2222 -f /dev/null \\
+  -h /config/host_key -o StrictModes=no -o AuthorizedKeysFile=/config/authorized_keys
 `,
         )
       },

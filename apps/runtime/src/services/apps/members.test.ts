@@ -420,7 +420,7 @@ describe('a member', () => {
     [
       'loses single capabilities',
       { dropCapabilities: ['SETFCAP', 'SETPCAP', 'KILL', 'FSETID', 'FOWNER', 'DAC_OVERRIDE'] },
-      { 'MCM.CAPABILITIES': 'CHOWN, NET_BIND_SERVICE, SETGID, SETUID' },
+      { 'MCM.CAPABILITIES': 'CHOWN, NET_BIND_SERVICE, SETGID, SETUID, SYS_CHROOT' },
     ],
     ['never has what is not in the profile', { dropCapabilities: ['NET_RAW', 'MKNOD'] }, {}],
     ['has what is in the profile in any case', { addCapabilities: ['CHOWN'] }, {}],

@@ -24,7 +24,7 @@ export const stopSignals = [
 /** What root in a container may do at most: see "users of containers" in docs/services.md. */
 export const containerCapabilities = [
   ...['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'NET_BIND_SERVICE'],
-  ...['SETFCAP', 'SETGID', 'SETPCAP', 'SETUID'],
+  ...['SETFCAP', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT'],
 ] as const
 
 export function readCapabilities(text: string): readonly string[] | undefined {

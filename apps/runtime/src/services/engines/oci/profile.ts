@@ -1,6 +1,6 @@
 /**
  * What a container may do. In a user namespace, root in the container is no user of the device: there it gets the capabilities that
- * container engines give by default, without `NET_RAW`, `MKNOD`, `AUDIT_WRITE` and `SYS_CHROOT`. Where root in the container is root of
+ * container engines give by default, without `NET_RAW`, `MKNOD` and `AUDIT_WRITE`. Where root in the container is root of
  * the device, it gets the few with which the programs of public images give up root, and which act on its own files and processes only.
  * A program that does not start as root gets no capabilities: Podman would give it all of them, unlike Docker.
  */
@@ -18,7 +18,10 @@ export type Users =
   | { readonly kind: 'device' }
 
 const fewCapabilities = ['CHOWN', 'FOWNER', 'KILL', 'NET_BIND_SERVICE', 'SETGID', 'SETUID'] as const
-const defaultCapabilities = [...fewCapabilities, 'DAC_OVERRIDE', 'FSETID', 'SETFCAP', 'SETPCAP'] as const
+const defaultCapabilities = [
+  ...fewCapabilities,
+  ...(['DAC_OVERRIDE', 'FSETID', 'SETFCAP', 'SETPCAP', 'SYS_CHROOT'] as const),
+] as const
 
 /** Whether a program starts as root of its container. @param user as images have it: a name or a number, with or without a group */
 export const isRoot = (user: string): boolean => /^(?:root|0+)?(?::|$)/.test(user)
