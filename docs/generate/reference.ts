@@ -11,6 +11,7 @@ import {
   containerSettings,
   detailsOf,
   eventsPath,
+  httpPorts,
   ignoredSettings,
   type Method,
   messages,
@@ -29,7 +30,6 @@ import type { Options } from '@selvedge/service-kit/config'
 import * as z from 'zod'
 import { commands } from '../../apps/cli/src/commands/index.ts'
 import { fileKeys, partKeys } from '../../apps/cli/src/compose/app-keys.ts'
-import { httpPorts } from '../../apps/cli/src/compose/gateway.ts'
 import type { Keys } from '../../apps/cli/src/compose/service/draft.ts'
 import { serviceKeys } from '../../apps/cli/src/compose/service/keys.ts'
 import { discoveryOptions } from '../../apps/discovery/src/config.ts'

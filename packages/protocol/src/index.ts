@@ -32,6 +32,7 @@ export {
   readNetworkRule,
   readPortRules,
 } from './mcm/grant-rules.ts'
+export { httpPorts, isHttpPort } from './mcm/http-ports.ts'
 export * from './mcm/outbound.ts'
 export * from './mcm/paths.ts'
 export * from './mcm/ports.ts'

@@ -1,31 +1,10 @@
 /** Which services are behind the gateway of the device, at which paths and ports. */
+import { isHttpPort } from '@selvedge/protocol'
 import { note, problem } from './at.ts'
 import { shown } from './report.ts'
 import { labels } from './service/data.ts'
 import type { Draft } from './service/draft.ts'
 import type { GatewayPath } from './service/finish.ts'
-
-/** Ports, first and last, at which programs usually answer HTTP. */
-export const httpPorts: readonly (readonly [first: number, last: number])[] = [
-  [80, 81],
-  [1880, 1880],
-  [2368, 2368],
-  [3000, 3010],
-  [4000, 4000],
-  [4200, 4200],
-  [5000, 5001],
-  [5173, 5173],
-  [5601, 5601],
-  [7000, 7000],
-  [8000, 8099],
-  [8123, 8123],
-  [8200, 8200],
-  [8888, 8888],
-  [9000, 9000],
-  [9090, 9091],
-]
-
-const isHttpPort = (port: number) => httpPorts.some(([first, last]) => first <= port && port <= last)
 
 /** The port that the gateway leads to: named by the file, or the first that is usually HTTP. */
 function portOf({ ports, exposed, gateway, gatewayPort }: Draft): number | undefined {

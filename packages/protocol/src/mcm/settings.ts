@@ -211,7 +211,7 @@ export const containerSettings = {
     readCapabilities,
   ),
   'MCM.PORT': setting<number | undefined>(
-    'Port that an OCI container listens on. Default: the one that its image exposes, else 8080.',
+    'Port that an OCI container listens on. Default: the one that its image exposes, of several the one for HTTP, else 8080.',
     'a port from 1 to 65535',
     undefined,
     (text) =>

@@ -26,15 +26,19 @@ const answers = (upstream: TcpUpstream): Promise<boolean> =>
     })
   })
 
-/** Waits until something listens. Gives why nothing does, where the time is over. @param port of the container, in words */
+/** Whether one of them answers. */
+const anyAnswers = async (upstreams: readonly TcpUpstream[]): Promise<boolean> =>
+  (await Promise.all(upstreams.map(answers))).includes(true)
+
+/** Waits until something listens at one of them. Gives why nothing does, where the time is over. @param port of the container, in words */
 export const awaitPort = (
-  upstream: TcpUpstream,
+  upstreams: readonly TcpUpstream[],
   port: string,
   seconds: number,
   gone: Promise<Ending>,
 ): Promise<string | undefined> =>
   waitUntilHealthy(
-    async () => ((await answers(upstream)) ? undefined : `it did not listen on its port ${port}`),
+    async () => ((await anyAnswers(upstreams)) ? undefined : `it did not listen on its port ${port}`),
     {
       seconds,
       pauseMs: 10,

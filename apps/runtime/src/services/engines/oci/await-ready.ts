@@ -8,11 +8,15 @@ import type { OciInstance } from './instance.ts'
 
 /** @returns what is missing after `MCM.HEALTH_SEC`, or how it exited; undefined if it is ready */
 export async function awaitReady(
-  { upstream, ended, said, ready, portInWords }: OciInstance,
+  { upstream, ended, said, ready, readyPorts, portInWords }: OciInstance,
   { 'MCM.HEALTH_SEC': seconds }: ContainerSettings,
 ): Promise<string | undefined> {
   if (ready === 'none') return undefined
-  if (!ready.startsWith('log:')) return awaitPort(upstream as TcpUpstream, portInWords, seconds, ended)
+  if (!ready.startsWith('log:')) {
+    const main = upstream as TcpUpstream
+    const upstreams = main.localAddress === undefined ? [main] : readyPorts.map((port) => ({ ...main, port }))
+    return awaitPort(upstreams, portInWords, seconds, ended)
+  }
   let hasSaid = false
   inBackground(
     'oci.ready',

@@ -1,5 +1,5 @@
 /** How an image is to run. Only this much of its configuration reaches the engine. */
-import { containerSettings, RpcError } from '@selvedge/protocol'
+import { containerSettings, isHttpPort, RpcError } from '@selvedge/protocol'
 import * as z from 'zod'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Plan } from '../engine.ts'
@@ -101,33 +101,49 @@ export const declaresVolumes = ({ config }: ImageConfig): boolean =>
 export const engineConfig = (config: ImageConfig): Buffer =>
   Buffer.from(JSON.stringify({ ...platform.parse(config), config: program.parse(config.config ?? {}) }))
 
-/** The port that the service listens on: the setting, or what the image exposes, or 8080. @throws RpcError `container_failed` */
-export function portOf(
-  { settings }: Pick<Plan, 'settings'>,
-  { config }: Pick<ImageConfig, 'config'>,
-): number {
-  if (settings['MCM.PORT'] !== undefined) return settings['MCM.PORT']
-  const [exposed] = Object.keys(config?.ExposedPorts ?? {}).filter((each) => !each.endsWith('/udp'))
-  if (exposed === undefined) return defaultPort
-  const port = /^(\d{1,5})(?:\/tcp)?$/.exec(exposed)?.[1]
-  if (port !== undefined && Number(port) >= 1 && Number(port) <= 65_535) return Number(port)
+/** The TCP ports that an image exposes. @throws RpcError `container_failed` if the first is none */
+function exposedPorts({ config }: Pick<ImageConfig, 'config'>): readonly number[] {
+  const exposed = Object.keys(config?.ExposedPorts ?? {}).filter((each) => !each.endsWith('/udp'))
+  const ports = exposed.flatMap((each) => Number(/^(\d{1,5})(?:\/tcp)?$/.exec(each)?.[1] ?? 0))
+  const [first = 1] = ports
+  if (isPort(first)) return ports.filter(isPort)
   throw new RpcError(
     'container_failed',
-    `the image exposes ${JSON.stringify(exposed.slice(0, 80))}, which is no TCP port; set MCM.PORT`,
+    `the image exposes ${JSON.stringify(exposed[0]!.slice(0, 80))}, which is no TCP port; set MCM.PORT`,
   )
 }
 
-/** Ports of an image that a message names. */
-const shownPorts = 8
+const isPort = (port: number): boolean => port >= 1 && port <= 65_535
+
+/** The port that the service listens on: the setting, or what the image exposes, of several the one for HTTP, or 8080. @throws RpcError `container_failed` */
+export const portOf = ({ settings }: Pick<Plan, 'settings'>, image: Pick<ImageConfig, 'config'>): number => {
+  if (settings['MCM.PORT'] !== undefined) return settings['MCM.PORT']
+  const ports = exposedPorts(image)
+  return ports.find(isHttpPort) ?? ports[0] ?? defaultPort
+}
+
+/** Ports of an image that a message names, and that are tried. */
+const mostPorts = 8
+
+/**
+ * The ports of which one has to accept connections before the service is ready. Images expose ports that nothing listens on by default, such as
+ * those of TLS or of FTP data.
+ */
+export function readyPortsOf(
+  plan: Pick<Plan, 'settings'>,
+  image: Pick<ImageConfig, 'config'>,
+): readonly number[] {
+  const port = portOf(plan, image)
+  const isChosen = plan.settings['MCM.PORT'] !== undefined || isHttpPort(port)
+  return isChosen ? [port] : [...new Set([port, ...exposedPorts(image)])].slice(0, mostPorts)
+}
 
 /** The port of `portOf` in a message, and what it was chosen from: an image that exposes several often has another one for its service. */
 export function portInWords(plan: Pick<Plan, 'settings'>, image: Pick<ImageConfig, 'config'>): string {
   const port = portOf(plan, image)
   if (plan.settings['MCM.PORT'] !== undefined) return `${port} (MCM.PORT)`
-  const exposed = Object.keys(image.config?.ExposedPorts ?? {}).flatMap(
-    (each) => /^(\d{1,5})(?:\/tcp)?$/.exec(each)?.[1] ?? [],
-  )
-  const shown = exposed.slice(0, shownPorts).join(', ')
+  const exposed = exposedPorts(image)
+  const shown = exposed.slice(0, mostPorts).join(', ')
   if (exposed.length === 1) return `${port} (MCM.PORT)`
   return `${port} (MCM.PORT; its image exposes ${exposed.length === 0 ? 'no port' : shown})`
 }

@@ -48,6 +48,7 @@ const follow = (isNew: boolean) =>
     portOf: () => undefined,
     stopSignal: 'SIGTERM',
     portInWords: '8080 (MCM.PORT)',
+    readyPorts: [8080],
     ready: 'tcp',
     healthCommand: undefined,
     isolation: [],

@@ -24,6 +24,8 @@ export interface RunningContainer {
   readonly ready: string
   /** The port that it has to listen on, for a message. */
   readonly portInWords: string
+  /** The ports of which it has to listen on one, where they are reached by the address of the container. */
+  readonly readyPorts: readonly number[]
   /** Command that checks its health. */
   readonly healthCommand: readonly string[] | undefined
   readonly isolation: readonly string[]
@@ -46,6 +48,8 @@ export interface OciInstance extends Instance {
   readonly ready: string
   /** The port that it has to listen on, for a message. */
   readonly portInWords: string
+  /** See {@link RunningContainer}. */
+  readonly readyPorts: readonly number[]
   /** Resolves when it has written a line with the text of `ready`. */
   readonly said: Promise<void>
 }
@@ -97,6 +101,7 @@ export function followContainer(container: RunningContainer): OciInstance {
     explain: output.explain,
     ready: container.ready,
     portInWords: container.portInWords,
+    readyPorts: container.readyPorts,
     said: said.promise,
     memory: async () => {
       const path = `/containers/${name}/stats?stream=false&one-shot=true`

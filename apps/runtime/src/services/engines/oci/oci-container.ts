@@ -24,6 +24,7 @@ import {
   portOf,
   readImageConfig,
   readyOf,
+  readyPortsOf,
   stopSignalOf,
   userOf,
 } from './image-config.ts'
@@ -343,6 +344,7 @@ async function follow(
     stopSignal: stopSignalOf(plan, prepared.config),
     ready: readyOf(plan, prepared.config),
     portInWords: portInWords(plan, prepared.config),
+    readyPorts: readyPortsOf(plan, prepared.config),
     healthCommand: healthCommandOf(plan, prepared.config),
     isolation: [
       ...layersOf(users, userOf(plan, prepared.config), traits, plan.settings),
