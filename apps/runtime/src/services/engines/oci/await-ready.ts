@@ -8,13 +8,13 @@ import type { OciInstance } from './instance.ts'
 
 /** @returns what is missing after `MCM.HEALTH_SEC`, or how it exited; undefined if it is ready */
 export async function awaitReady(
-  { upstream, ended, said, ready, readyPorts, portInWords }: OciInstance,
+  { upstream, ended, said, readiness: { ready, ports, portInWords } }: OciInstance,
   { 'MCM.HEALTH_SEC': seconds }: ContainerSettings,
 ): Promise<string | undefined> {
   if (ready === 'none') return undefined
   if (!ready.startsWith('log:')) {
     const main = upstream as TcpUpstream
-    const upstreams = main.localAddress === undefined ? [main] : readyPorts.map((port) => ({ ...main, port }))
+    const upstreams = main.localAddress === undefined ? [main] : ports.map((port) => ({ ...main, port }))
     return awaitPort(upstreams, portInWords, seconds, ended)
   }
   let hasSaid = false

@@ -101,7 +101,7 @@ export const declaresVolumes = ({ config }: ImageConfig): boolean =>
 export const engineConfig = (config: ImageConfig): Buffer =>
   Buffer.from(JSON.stringify({ ...platform.parse(config), config: program.parse(config.config ?? {}) }))
 
-/** The TCP ports that an image exposes. @throws RpcError `container_failed` if the first is none */
+/** The TCP ports that an image exposes. @throws RpcError `container_failed` if the first is another one */
 function exposedPorts({ config }: Pick<ImageConfig, 'config'>): readonly number[] {
   const exposed = Object.keys(config?.ExposedPorts ?? {}).filter((each) => !each.endsWith('/udp'))
   const ports = exposed.flatMap((each) => Number(/^(\d{1,5})(?:\/tcp)?$/.exec(each)?.[1] ?? 0))

@@ -13,6 +13,16 @@ const pollIntervals = { first: 50, last: 1000 }
 /** Milliseconds that the engine gets beyond the grace of a container. */
 const stopMarginMs = 30_000
 
+/** When the start of a container is complete. */
+export interface Readiness {
+  /** A value of `MCM.READY`. */
+  readonly ready: string
+  /** The port that it has to listen on, for a message. */
+  readonly portInWords: string
+  /** The ports of which it has to listen on one, where they are reached by the address of the container. */
+  readonly ports: readonly number[]
+}
+
 export interface RunningContainer {
   readonly api: EngineApi
   readonly name: string
@@ -20,12 +30,7 @@ export interface RunningContainer {
   readonly upstream: TcpUpstream
   readonly portOf: NonNullable<Instance['portOf']>
   readonly stopSignal: string
-  /** When its start is complete: a value of `MCM.READY`. */
-  readonly ready: string
-  /** The port that it has to listen on, for a message. */
-  readonly portInWords: string
-  /** The ports of which it has to listen on one, where they are reached by the address of the container. */
-  readonly readyPorts: readonly number[]
+  readonly readiness: Readiness
   /** Command that checks its health. */
   readonly healthCommand: readonly string[] | undefined
   readonly isolation: readonly string[]
@@ -44,12 +49,7 @@ export interface RunningContainer {
 export interface OciInstance extends Instance {
   /** @returns what is wrong, with what the container wrote last */
   explain(problem: string): string
-  /** When its start is complete: a value of `MCM.READY`. */
-  readonly ready: string
-  /** The port that it has to listen on, for a message. */
-  readonly portInWords: string
-  /** See {@link RunningContainer}. */
-  readonly readyPorts: readonly number[]
+  readonly readiness: Readiness
   /** Resolves when it has written a line with the text of `ready`. */
   readonly said: Promise<void>
 }
@@ -62,7 +62,7 @@ export function followContainer(container: RunningContainer): OciInstance {
   /** Seconds that it has to exit, once it is to. */
   let stopSeconds: number | undefined
   const said = Promise.withResolvers<void>()
-  const [, expected] = /^log:(.*)$/s.exec(container.ready) ?? []
+  const [, expected] = /^log:(.*)$/s.exec(container.readiness.ready) ?? []
   const output = createLastOutput((stream, text) => {
     plan.log(stream, text)
     if (expected !== undefined && stream !== 'runtime' && text.includes(expected)) said.resolve()
@@ -99,9 +99,7 @@ export function followContainer(container: RunningContainer): OciInstance {
     isolation,
     ended,
     explain: output.explain,
-    ready: container.ready,
-    portInWords: container.portInWords,
-    readyPorts: container.readyPorts,
+    readiness: container.readiness,
     said: said.promise,
     memory: async () => {
       const path = `/containers/${name}/stats?stream=false&one-shot=true`

@@ -342,9 +342,11 @@ async function follow(
       : { host: '127.0.0.1', port: 0 },
     portOf: portsIn(found, reach, plan),
     stopSignal: stopSignalOf(plan, prepared.config),
-    ready: readyOf(plan, prepared.config),
-    portInWords: portInWords(plan, prepared.config),
-    readyPorts: readyPortsOf(plan, prepared.config),
+    readiness: {
+      ready: readyOf(plan, prepared.config),
+      portInWords: portInWords(plan, prepared.config),
+      ports: readyPortsOf(plan, prepared.config),
+    },
     healthCommand: healthCommandOf(plan, prepared.config),
     isolation: [
       ...layersOf(users, userOf(plan, prepared.config), traits, plan.settings),
