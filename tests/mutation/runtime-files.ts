@@ -26,6 +26,7 @@ export const runtimeGroups: readonly Group[] = [
     tests: [`${gateway}/{proxy,exchange}.test.ts`],
   },
   beside('gateway-requests', gateway, 'gateway'),
+  beside('host-sockets', gateway, 'host-socket'),
   beside('gateway-proofs', gateway, 'proven-request', 'instance-limit', 'origin-wide'),
   {
     name: 'runtime-small-rules',

@@ -256,7 +256,7 @@ export const runtime: Bounds = {
     none: own('the empty set that stands for "no names"'),
   },
   'apps/runtime/src/services/gateway/host-socket.ts': {
-    'readText.text': passing('`text.length > maxBody`'),
+    'readJson.text': passing('`text.length > maxBody`'),
   },
   'apps/runtime/src/services/gateway/tunnels/tunnels.ts': {
     'createTunnels.clients': lasting(

@@ -1,8 +1,8 @@
 /** The socket of an instance, with requests as an OCI container sends them. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
-import { connect } from 'node:net'
+import { createServer, request } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hostPaths, RpcError } from '@selvedge/protocol'
@@ -18,17 +18,25 @@ let path: string
 let socket: { close(): Promise<void> }
 /** What reached the API or the gateway. */
 let passed: string[]
+let outbound: string[]
 let now: number
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'selvedge-host-'))
   path = join(folder, 'host')
   passed = []
+  outbound = []
   now = 0
-  // An earlier run has left it.
-  writeFileSync(path, '')
-  socket = await openHostSocket(path, {
+  socket = await open(path)
+})
+afterEach(async () => {
+  await socket.close()
+  rmSync(folder, { recursive: true })
+})
+
+const open = (at: string) =>
+  openHostSocket(at, {
     identityToken: (audience) => ({ token: `for ${audience}`, expiresAt: '' }),
-    outbound: [],
+    outbound,
     network: directNetwork,
     api: {
       owns: (asked) => asked.startsWith('/api/'),
@@ -56,11 +64,15 @@ beforeEach(async () => {
     limit: createInstanceLimit(() => now),
     isOwnUrl: ({ hostname }) => hostname === 'own.example',
   })
-})
-afterEach(async () => {
-  await socket.close()
-  rmSync(folder, { recursive: true })
-})
+
+/** All failures that were reported from now on, until the test ends. */
+function watchFailures(): unknown[] {
+  const failures: unknown[] = []
+  const note = (message: unknown) => failures.push(message)
+  caughtFailures.subscribe(note)
+  onTestFinished(() => void caughtFailures.unsubscribe(note))
+  return failures
+}
 
 interface Asked {
   readonly path?: string
@@ -110,6 +122,12 @@ describe('identity tokens', () => {
     expect(passed).toEqual(Array(2).fill(`gateway ${hostPaths.identityToken} own.example`))
   })
 
+  it('are issued to requests with a Host that is no address', async () => {
+    expect(JSON.parse((await identify('{"audience":"x"}', { Host: 'a b' })).text)).toMatchObject({
+      token: 'for x',
+    })
+  })
+
   it('are not issued to requests for the address of the local API, which a container may forward to its socket', async () => {
     for (const at of Object.values(hostPaths))
       expect((await identify('{"audience":"x"}', { Host: 'own.example' }, at)).text).toBe('')
@@ -119,12 +137,12 @@ describe('identity tokens', () => {
 
 describe('sealed lists of nodes', () => {
   const { openNodes } = hostPaths
-  const open = (body: string, headers = {}, at: string = openNodes) =>
+  const unseal = (body: string, headers = {}, at: string = openNodes) =>
     ask({ path: at, method: 'POST', headers, body })
 
   it('are opened for requests on the socket, also as a proxy gets them', async () => {
     for (const at of [openNodes, `http://runtime.invalid${openNodes}`])
-      expect(JSON.parse((await open('{"sealed":1}', {}, at)).text)).toEqual({ opened: { sealed: 1 } })
+      expect(JSON.parse((await unseal('{"sealed":1}', {}, at)).text)).toEqual({ opened: { sealed: 1 } })
     const { status, allow, text } = await ask({ path: openNodes })
     expect([status, allow, JSON.parse(text).error]).toMatchObject([
       ...[405, 'POST', { reason: 'method_not_allowed', message: 'send POST' }],
@@ -132,21 +150,25 @@ describe('sealed lists of nodes', () => {
   })
 
   it('are refused as the API refuses them, and a failure shows nothing of its cause', async () => {
-    const { status, text } = await open('"refused"')
+    const { status, text } = await unseal('"refused"')
     expect([status, JSON.parse(text).error]).toMatchObject([400, { message: 'not sealed' }])
-    expect(await open('"fails"')).toMatchObject({ status: 500, text: '' })
+    const failures = watchFailures()
+    expect(await unseal('"fails"')).toMatchObject({ status: 500, text: '' })
+    expect(failures).toMatchObject([{ cause: { message: 'a secret' } }])
   })
 
   it('are not opened for requests that name a URL, and so for no redirect', async () => {
     const target = { 'X-Selvedge-Target': `http://own.example${openNodes}` }
     for (const at of ['/', openNodes, `http://runtime.invalid${openNodes}`])
-      expect((await open('{}', target, at)).text).toBe('')
-    expect((await open('{}', { ...target, 'X-Selvedge-Redirected': 'cross-origin' })).status).toBe(403)
+      expect((await unseal('{}', target, at)).text).toBe('')
+    expect((await unseal('{}', { ...target, 'X-Selvedge-Redirected': 'cross-origin' })).status).toBe(403)
     expect(passed).toEqual(Array(3).fill(`gateway ${openNodes} own.example`))
   })
 
   it('come without a body that is longer than a token and a sealed value', async () => {
-    expect(JSON.parse((await open(JSON.stringify('x'.repeat(30_000)))).text)).toEqual({})
+    const unsealed = async (characters: number) =>
+      JSON.parse((await unseal(JSON.stringify('x'.repeat(characters - 2)))).text).opened?.length
+    expect([await unsealed(24_576), await unsealed(24_577)]).toEqual([24_574, undefined])
   })
 })
 
@@ -174,16 +196,59 @@ describe('a request that names its URL', () => {
   ])('%s, by a redirect of the kind %s: let through is %s', async (url, kind, isLetThrough) => {
     const { status, refused } = await target(url, { 'X-Selvedge-Redirected': kind })
     expect(status).toBe(isLetThrough ? 200 : 403)
-    expect(refused).toEqual(isLetThrough ? undefined : expect.stringContaining('redirect'))
+    expect(refused).toEqual(isLetThrough ? undefined : expect.stringContaining(`not lead to ${url}, which`))
     expect(passed).toHaveLength(isLetThrough ? 1 : 0)
   })
 })
 
+it('a redirect without a URL is refused, too', async () => {
+  const { refused } = await ask({ path: '/api/x', headers: { 'X-Selvedge-Redirected': 'same-origin' } })
+  expect(refused).toContain('not lead to /api/x, which')
+})
+
+it('leads to hosts that are listed, by requests and by tunnels, which end with it', async () => {
+  const server = createServer((_, response) => response.end('outside'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  outbound.push(host)
+  expect((await ask({ headers: { 'X-Selvedge-Target': `http://${host}/` } })).text).toBe('outside')
+  const sent = connect(path)
+  sent.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+  const [answer] = await once(sent.setEncoding('utf8'), 'data')
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  await Promise.all([socket.close(), once(sent, 'close')])
+})
+
+it('replaces the socket that an earlier run has left', async () => {
+  const left = join(folder, 'left')
+  writeFileSync(left, '')
+  await (await open(left)).close()
+})
+
+it('closes connections that wait for their client, beyond 128', async () => {
+  const ends: string[] = []
+  const begin = async () => {
+    const sent = connect(path).on('error', () => undefined)
+    sent.setEncoding('utf8').once('data', () => ends.push('answered'))
+    sent.once('close', () => ends.push('closed'))
+    await once(sent, 'connect')
+    return sent
+  }
+  const first = await begin()
+  for (let at = 1; at < 128; at++) await begin()
+  const last = await begin()
+  const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+  last.write(get)
+  await expect.poll(() => ends).toContain('answered')
+  first.write(get)
+  await expect.poll(() => ends.length).toBeGreaterThan(1)
+  expect(ends).toContain('closed')
+})
+
 it('a request that breaks off within its body is no failure of the runtime', async () => {
-  const failures: unknown[] = []
-  const note = (message: unknown) => failures.push(message)
-  caughtFailures.subscribe(note)
-  onTestFinished(() => void caughtFailures.unsubscribe(note))
+  const failures = watchFailures()
   const sent = connect(path)
   sent.write(`POST ${hostPaths.identityToken} HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{`)
   await once(sent, 'connect')

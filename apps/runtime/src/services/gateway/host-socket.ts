@@ -79,7 +79,8 @@ function answerOf(parts: HostSocketParts): RequestListener {
   return (request, response) => {
     if (readGuardedHeaders(request).repeated !== undefined) return refuseRepeated(response)
     const target = request.headers[targetHeader]
-    const url = typeof target === 'string' ? URL.parse(target) : undefined
+    // "undefined" is no URL.
+    const url = URL.parse(String(target))
     if (typeof target === 'string' && !(url && isOwnUrl(url)))
       return passOut(request, response, target, outbound, { network })
     try {
@@ -91,10 +92,10 @@ function answerOf(parts: HostSocketParts): RequestListener {
     // Functions have `identityToken`: for a service that fetches URLs of its callers, these paths must lead nowhere. Nor do
     // they in a container that forwards the usual address of the local API to this socket.
     else if (!isOwnHost(request.headers.host)) {
-      const answer = own.get(request.url ?? '')
+      const answer = own.get(request.url!)
       if (answer) return answerOwn(request, response, answer)
     }
-    const isOfApi = api.owns(request.url ?? '')
+    const isOfApi = api.owns(request.url!)
     const redirected = request.headers[redirectedHeader]
     // The sender of the redirect would choose the call. Services may redirect to each other.
     if (redirected !== undefined && (isOfApi || redirected !== 'same-origin'))
@@ -122,9 +123,7 @@ const upgradeOf =
   }
 
 function refuseLater(response: ServerResponse, cause: RpcError): void {
-  const refuse = () => {
-    if (!response.destroyed) sendRefusal(response, refusalOf(cause))
-  }
+  const refuse = () => sendRefusal(response, refusalOf(cause))
   setTimeout(safely('host-socket.refuse', refuse), refuseAfterMs).unref()
 }
 
@@ -159,33 +158,26 @@ async function answerOwn(
     sendRefusal(response, { status: 405, reason: 'method_not_allowed', message: 'send POST', headers })
     return
   }
-  const text = await readText(request)
+  const body = await readJson(request)
   try {
-    sendJson(response, 200, JSON.stringify(await answer(parseJson(text), request)))
+    sendJson(response, 200, JSON.stringify(await answer(body, request)))
   } catch (cause) {
     if (!(cause instanceof RpcError)) throw cause
     sendRefusal(response, refusalOf(cause))
   }
 }
 
-/** The body as text, or "" if it breaks off or is longer than {@link maxBody} characters. Reads no more than that. */
-async function readText(request: IncomingMessage): Promise<string> {
+/** The body; undefined if it is no JSON, breaks off, or is longer than {@link maxBody} characters. Reads no more than that. */
+async function readJson(request: IncomingMessage): Promise<unknown> {
   let text = ''
   try {
     for await (const chunk of request.setEncoding('utf8')) {
       text += chunk
-      if (text.length > maxBody) return ''
+      if (text.length > maxBody) return undefined
     }
-  } catch {
-    return ''
-  }
-  return text
-}
-
-function parseJson(text: string): unknown {
-  try {
     return JSON.parse(text)
   } catch {
-    return undefined
+    // It broke off, or is no JSON.
   }
+  return undefined
 }
