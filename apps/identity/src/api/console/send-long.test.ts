@@ -37,6 +37,7 @@ it('a long text is compressed for a client that accepts it, and a short one is n
 it('a stream is compressed on its way, and ends with its reader', async () => {
   const app = await open()
   const zipped = await app.inject({ url: '/stream', headers: { 'Accept-Encoding': 'gzip' } })
+  expect(zipped.headers['content-encoding']).toBe('gzip')
   expect(gunzipSync(zipped.rawPayload).toString()).toBe('one two')
   expect((await app.inject({ url: '/stream' })).body).toBe('one two')
   const reply = { header: () => undefined }
