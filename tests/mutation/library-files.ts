@@ -101,6 +101,11 @@ export const libraryGroups: readonly Group[] = [
   beside('kit-turns', kit, 'http/one-a-turn', 'http/shed-calls'),
   beside('precision', 'packages/geo/src', 'precision'),
   beside('client-fetch', `${client}/node`, 'node-fetch'),
+  {
+    name: 'client-streams',
+    sources: [`${client}/node/streams.ts`],
+    tests: [`${client}/node/{streams,upload-image}.test.ts`],
+  },
   beside('cli-created-context', `${cli}/context`, 'context'),
   beside('cli-sign-in', `${cli}/login`, 'sign-in'),
   beside('cli-known-secrets', `${cli}/support`, 'known-secrets'),

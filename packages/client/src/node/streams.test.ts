@@ -1,8 +1,10 @@
 /** Requests with a token to a runtime, and logs: what a hostile runtime may answer, and when another token is tried. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type AddressInfo, Socket } from 'node:net'
+import { LineTooLong } from '@selvedge/protocol/lines'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { ConnectionFailure } from '../errors.ts'
 import { followLogs, readJson, type StreamConnection, send } from './streams.ts'
 
 let server: Server
@@ -70,8 +72,10 @@ describe('a refused token', () => {
 
   it('is not renewed for another answer', async () => {
     answer = (response) => response.writeHead(403).end('{"error":{}}')
-    const renew = () => Promise.reject(new Error('never'))
+    let renewals = 0
+    const renew = async () => renewals++
     await expect(call(connection({ renew }))).rejects.toMatchObject({ reason: 'refused' })
+    expect(renewals).toBe(0)
   })
 })
 
@@ -97,11 +101,15 @@ it.each([
 })
 
 it.each<[string, (response: ServerResponse) => unknown, RegExp]>([
-  ['is no JSON', (response) => response.end('{'), /an answer of HTTP 200 that is not JSON/],
+  [
+    'is no JSON',
+    (response) => response.end('{'),
+    /^bad_answer: .*an answer of HTTP 200 that is not JSON, by SyntaxError/,
+  ],
   [
     'is too long',
-    (response) => response.end('1'.repeat(1024 * 1024 + 1)),
-    /answered 200 with more than 1048576/,
+    (response) => response.write('1'.repeat(1024 * 1024 + 1)),
+    /^bad_answer: .*answered 200 with more than 1048576/,
   ],
   [
     'breaks off',
@@ -109,16 +117,26 @@ it.each<[string, (response: ServerResponse) => unknown, RegExp]>([
       response.writeHead(200, { 'Content-Length': '9' }).write('{')
       setImmediate(() => response.destroy())
     },
-    /closed the connection within its answer/,
+    /^bad_answer: .*closed the connection within its answer, by Error/,
   ],
   [
     'changes the protocol',
     ({ socket }) => socket!.write('HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
-    /it answers by changing the protocol/,
+    /^not_running: .*it answers by changing the protocol, by Error/,
   ],
-])('an answer that %s is a failure', async (_, how, message) => {
+])('an answer that %s is a failure, and its connection is closed', async (_, how, expected) => {
   answer = how
-  await expect(call()).rejects.toMatchObject({ kind: 'connection', message: expect.stringMatching(message) })
+  const failure = await call().then(undefined, (cause: ConnectionFailure) => cause)
+  const { reason, message, cause } = failure as ConnectionFailure & { cause?: Error }
+  expect(`${reason}: ${message}, by ${cause?.name}`).toMatch(expected)
+  await expect.poll(() => seen[0]!.socket.destroyed).toBe(true)
+})
+
+it('a connection is probed while nothing comes', async () => {
+  const probes = vi.spyOn(Socket.prototype, 'setKeepAlive')
+  onTestFinished(() => probes.mockRestore())
+  await call()
+  expect(probes).toHaveBeenCalledWith(true, 30_000)
 })
 
 it('the longest answer is read', async () => {
@@ -136,6 +154,8 @@ it('a runtime that is not there is named', async () => {
   await expect(call(connection({ socketPath: '/missing.sock' }))).rejects.toMatchObject({
     message: expect.stringContaining('nothing answers at /missing.sock: '),
   })
+  const file = { path: import.meta.filename, size: 9, onProgress: () => undefined }
+  await expect(send(connection(), 'PUT', '/x', {}, { file })).rejects.toMatchObject({ reason: 'not_running' })
 })
 
 it('a runtime that does not answer in time is a failure', async () => {
@@ -143,6 +163,7 @@ it('a runtime that does not answer in time is a failure', async () => {
   await expect(send(connection(), 'GET', '/x', {}, { timeoutMs: 20 })).rejects.toMatchObject({
     ...{ reason: 'timeout', message: `${url} did not answer within 20 ms` },
   })
+  await expect.poll(() => seen[0]?.socket.destroyed).toBe(true)
 })
 
 describe('a log', () => {
@@ -164,7 +185,10 @@ describe('a log', () => {
 
   it('with a line that is too long, or is no JSON, is a failure', async () => {
     answer = (response) => response.end(`"${'x'.repeat(128 * 1024)}"\n`)
-    await expect(follow()).rejects.toMatchObject({ reason: 'bad_answer' })
+    await expect(follow()).rejects.toMatchObject({
+      ...{ reason: 'bad_answer', message: expect.stringMatching(/^the runtime sent a line/) },
+      cause: expect.any(LineTooLong),
+    })
     answer = (response) => response.end('x\n')
     await expect(follow()).rejects.toMatchObject({
       message: expect.stringContaining('a log line that is not JSON'),
@@ -181,7 +205,7 @@ describe('a log', () => {
     answer = (response) => response.write('{"text":"a"}\n')
     const { signal } = controller
     const following = followLogs(connection(), 'a', { signal }, () => controller.abort())
-    await expect(following).rejects.toThrow()
+    await expect(following).rejects.toMatchObject({ code: 'ECONNRESET' })
     expect(seen).toHaveLength(1)
   })
 })

@@ -94,7 +94,7 @@ describe.each(['TCP', 'a Unix socket'] as const)('over %s', (over) => {
       reason: 'bad_answer',
       message: expect.stringMatching(
         new RegExp(
-          `^the runtime closed the connection without an answer, after \\d+ of ${archiveBytes} bytes`,
+          `^the runtime closed the connection without an answer, after [1-9]\\d* of ${archiveBytes} bytes`,
         ),
       ),
     })
@@ -117,9 +117,17 @@ it('nothing that listens is "not running"', async () => {
 })
 
 it('reports a file that cannot be read as such', async () => {
-  const connection = await listen((socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 'TCP')
+  let isClosed = false
+  const connection = await listen((socket) => {
+    socket.once('close', () => {
+      isClosed = true
+    })
+    socket.write('HTTP/1.1 100 Continue\r\n\r\n')
+  }, 'TCP')
   await expect(uploadImage(connection, folder)).rejects.toMatchObject({
     reason: 'aborted',
     message: expect.stringContaining(`can't read ${folder}`),
+    cause: expect.any(Error),
   })
+  await expect.poll(() => isClosed).toBe(true)
 })
