@@ -1,119 +1,31 @@
 /** WebSockets through the gateway, to services that answer strangely and with readers that never read. */
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer as createSocketServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { duplexPair } from 'node:stream'
 import { RpcError } from '@selvedge/protocol'
-import { attach, createHttpServer } from '@selvedge/service-kit/http'
-import { createLimitedWork, createWorkCount } from '@selvedge/service-kit/work'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { frame, opcodes } from '../../../../../tests/harness/raw-websocket.ts'
 import { manyTurns, opens, writeUntilFull } from '../../../../../tests/harness/unread.ts'
-import type { Running } from '../containers/instances.ts'
+import { endFronts, front, switching, wholeOf } from '../../../../../tests/harness/upgrade-front.ts'
 import { maxMessageBytes } from './client-messages.ts'
 import type { Passage } from './passage.ts'
-import { passUpgrade } from './upgrade.ts'
+import { maxUnreadMs } from './unread-events.ts'
 
-const ending: (() => unknown)[] = []
 afterEach(() => {
   vi.useRealTimers()
-  for (const end of ending.splice(0)) end()
+  endFronts()
 })
 
-/** A gateway in front of a service that gets its connections raw, once it was asked for an upgrade. */
-async function front(
-  onRequest: (socket: Socket, request: string) => void,
-  {
-    started = () => undefined,
-    kind = 'oci',
-    early = '',
-    ...more
-  }: Partial<Passage> & {
-    started?: () => Promise<unknown> | undefined
-    kind?: string
-    /** What the client sends behind its request. */
-    early?: string | Buffer
-  } = {},
-) {
-  const sockets = new Set<Socket>()
-  const upstream = createSocketServer({ allowHalfOpen: true }, (socket) => {
-    sockets.add(socket)
-    // The gateway has to close it; this side may stay half open.
-    for (const event of ['end', 'close']) socket.on(event, () => sockets.delete(socket))
-    socket.on('error', () => undefined)
-    socket.once('data', (request) => onRequest(socket, String(request)))
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => upstream.once('listening', resolve))
-  const running = {
-    instance: { upstream: { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } },
-    plan: { log: () => undefined, content: { kind } },
-    requests: createWorkCount(),
-    unanswered: createLimitedWork(),
-    lastUsed: 0,
-  } as unknown as Running
-  const server = createHttpServer({})
-  const callerGone = Promise.withResolvers<void>()
-  attach(server, {
-    request: (_request, response) => response.end('not upgraded'),
-    upgrade: async (request, socket, head) => {
-      socket.on('error', () => socket.destroy())
-      socket.once('close', () => callerGone.resolve())
-      await started()
-      passUpgrade(
-        socket,
-        head,
-        {
-          running,
-          path: request.url!,
-          headers: ['Host', 'x'],
-          sandboxed: false,
-          speaksHttp2: false,
-          wantsTrailers: false,
-          isOfEvents: false,
-          requestId: 'id-1',
-          limitMs: 5000,
-          onOverrun: () => undefined,
-          endWithCaller: () => () => undefined,
-          ...more,
-        },
-        () => 0,
-      )
-    },
-  })
-  server.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  client.on('error', () => undefined)
-  const request = 'GET /s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
-  client.write(Buffer.concat([Buffer.from(request), Buffer.from(early)]))
-  ending.push(() => {
-    client.destroy()
-    for (const socket of sockets) socket.destroy()
-    server.close()
-    upstream.close()
-  })
-  const counts = () => [running.requests.underWay, running.unanswered.underWay]
-  return { client, running, counts, sockets, callerGone: callerGone.promise }
-}
-
-/** All that a connection brings until it closes. */
-async function wholeOf(client: Socket): Promise<Buffer> {
-  const parts: Buffer[] = []
-  client.on('data', (part: Buffer) => parts.push(part))
-  await once(client, 'close')
-  return Buffer.concat(parts)
-}
-
-const switching = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
-
-it('sets no session cookie of the console with the answer to a handshake', async () => {
+it('sets no session cookie of the console, and no sandbox, with the answer to a handshake', async () => {
   const setting = switching.replace(
     'Connection',
-    'Set-Cookie: selvedge_session=x; Path=/\r\nSet-Cookie: own=1\r\nConnection',
+    'Set-Cookie: selvedge_session=x; Path=/\r\nSet-Cookie: own=\xe9\r\nConnection',
   )
-  const { client } = await front((socket) => socket.write(setting))
-  const [head] = await once(client, 'data')
-  expect(String(head)).toContain('101 Switching Protocols')
-  expect(String(head)).toContain('Set-Cookie: own=1')
-  expect(String(head)).not.toContain('selvedge_session')
+  const { client } = await front((socket) => socket.write(setting, 'latin1'), { sandboxed: true })
+  const [head] = await once(client.setEncoding('latin1'), 'data')
+  expect(head).toContain('101 Switching Protocols')
+  expect(head).toContain('Set-Cookie: own=\xe9')
+  expect(head).not.toMatch(/selvedge_session|Content-Security-Policy/)
 })
 
 it('requests a WebSocket with the headers for the service, and passes on what comes at once', async () => {
@@ -191,9 +103,11 @@ describe('an upgrade', () => {
       })
       .toEqual([0, 0])
     expect(String(await whole)).toMatch(expected)
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   it('of a caller that loses its access before the answer ends at once', async () => {
+    stopClock()
     const { watch, endWithCaller } = watched()
     const { client, counts, sockets } = await front(() => undefined, { endWithCaller })
     await expect.poll(() => sockets.size).toBe(1)
@@ -201,6 +115,7 @@ describe('an upgrade', () => {
     watch.end(revoked)
     expect((await answer).length).toBe(0)
     await expect.poll(() => [sockets.size, ...counts(), watch.isOver]).toEqual([0, 0, 0, true])
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   it('of a caller that loses its access ends with the reason, whatever the other side does', async () => {
@@ -223,6 +138,7 @@ describe('an upgrade', () => {
     expect([close[0], close.readUInt16BE(2)]).toEqual([0x88, 1008])
     expect(String(close.subarray(4))).toBe('token_revoked: the token is gone')
     client.write(frame('after'))
+    await manyTurns()
     vi.advanceTimersByTime(1999)
     expect(counts()).toEqual([1, 0])
     vi.advanceTimersByTime(1)
@@ -230,20 +146,31 @@ describe('an upgrade', () => {
     expect(got).toBe('')
   })
 
+  /** Of an upgrade with a client that never reads: connections that are left, and timers. */
+  async function neverRead(isOfEvents: boolean) {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    let taken: Promise<number> | undefined
+    const fill = (socket: Socket) => {
+      socket.write(switching)
+      taken = writeUntilFull(socket)
+    }
+    const { client, counts } = await front(fill, { isOfEvents })
+    const timers = vi.getTimerCount()
+    client.pause()
+    await expect.poll(() => taken).toBeDefined()
+    expect(await taken).toBeLessThan(50_000_000)
+    vi.advanceTimersByTime(2 * maxUnreadMs)
+    return { left: counts()[0], timers: vi.getTimerCount() - timers }
+  }
+
   it(
     'reads the service no faster than a client that never reads',
     opens('apps/runtime/src/services/gateway/upgrade.ts'),
-    async () => {
-      let taken: Promise<number> | undefined
-      const { client } = await front((socket) => {
-        socket.write(switching)
-        taken = writeUntilFull(socket)
-      })
-      client.pause()
-      await expect.poll(() => taken).toBeDefined()
-      expect(await taken).toBeLessThan(50_000_000)
-    },
+    async () => expect(await neverRead(false)).toEqual({ left: 1, timers: 0 }),
   )
+
+  it('ends a client of events that never reads', async () =>
+    expect(await neverRead(true)).toEqual({ left: 0, timers: 0 }))
 
   it(
     'reads the client no faster than a service that never reads',
@@ -269,14 +196,61 @@ describe('an upgrade', () => {
     ['headers without end', `HTTP/1.1 101 X\r\nX: ${'y'.repeat(100_000)}`, /^HTTP\/1\.1 502 /],
     [
       'a refusal',
-      'HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno',
-      /^HTTP\/1\.1 403 No\r\nConnection: close\r\n((?!Length|Policy).)*X-Request-Id: id-1\r\n\r\nno$/s,
+      'HTTP/1.1 403 N\xf6\r\nContent-Length: 2\r\n\r\nno',
+      /^HTTP\/1\.1 403 N\xf6\r\nConnection: close\r\n((?!Length|Policy).)*X-Request-Id: id-1\r\n\r\nno$/s,
     ],
     ['the status 199', 'HTTP/1.1 199 X\r\n\r\n', /^HTTP\/1\.1 502 /],
+    ['the status 200', 'HTTP/1.1 200\r\n\r\nfine', /^HTTP\/1\.1 200 \r\nConnection: close\r\n.*fine$/s],
+    ['the status 1000', 'HTTP/1.1 1000 X\r\n\r\n', /^HTTP\/1\.1 502 /],
+    [
+      'half a piece',
+      'HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\nx',
+      /^HTTP\/1\.1 403 (?!.* 502 )/s,
+    ],
+    ['half a refusal', 'HTTP/1.1 403 No\r\nContent-Length: 9\r\n\r\nno', /^HTTP\/1\.1 403 (?!.* 502 )/s],
   ])('to a service that answers %s is refused', async (_, answer, expected) => {
-    const { client, running } = await front((socket) => socket.end(answer))
-    expect(String(await wholeOf(client))).toMatch(expected)
+    const { client, running } = await front((socket) => socket.end(answer, 'latin1'))
+    expect((await wholeOf(client)).toString('latin1')).toMatch(expected)
     await expect.poll(() => running.requests.underWay).toBe(0)
+  })
+
+  it.each([
+    ['a refusal', 'HTTP/1.1 403 No\r\n\r\nno'],
+    ['nothing', ''],
+  ])(
+    'that the service answers with %s ends soon, also for a client that does not close it',
+    async (_, answer) => {
+      stopClock()
+      const { client, counts } = await front((socket) => socket.end(answer), { limitMs: 60_000 })
+      client.allowHalfOpen = true
+      await once(client, 'data')
+      await manyTurns()
+      vi.advanceTimersByTime(2000)
+      expect(counts()).toEqual([0, 0])
+    },
+  )
+
+  it('to a service that ends has a moment for what a slow client has not read', async () => {
+    stopClock()
+    const [own, client] = duplexPair()
+    const ended = Promise.withResolvers<void>()
+    const end = (socket: Socket) => {
+      socket.end(`${switching}last`)
+      socket.once('end', ended.resolve)
+    }
+    const { counts } = await front(end, { seen: () => own })
+    await ended.promise
+    await manyTurns()
+    vi.advanceTimersByTime(1999)
+    expect(counts()).toEqual([1, 0])
+    let text = ''
+    client.setEncoding('latin1').on('data', (data) => {
+      text += data
+    })
+    await manyTurns()
+    expect(text).toMatch(/last$/)
+    vi.advanceTimersByTime(1)
+    expect(counts()).toEqual([0, 0])
   })
 
   it('of a sandboxed service is refused in a sandbox', async () => {
@@ -309,7 +283,7 @@ describe('an upgrade', () => {
     ['the service ends it', (_, service) => service.end()],
     ['the service resets it', (_, service) => service.resetAndDestroy()],
   ])('ends on both sides when %s and the other continues', async (_, end) => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    stopClock()
     const { client, running, sockets } = await front((socket) => {
       socket.write(switching)
       socket.resume()

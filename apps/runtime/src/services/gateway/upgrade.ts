@@ -17,6 +17,7 @@ const closeMs = 2000
 /**
  * Passes a request for a WebSocket on. Each side is read no faster than the other one reads.
  *
+ * @param socket of the client, with a listener of its errors
  * @param head bytes that came behind the request already
  */
 export function passUpgrade(
@@ -65,9 +66,7 @@ export function passUpgrade(
   unwatch = endWithCaller(end)
   let isAnswered = false
   const refuse = safely('gateway.refuse', () => {
-    if (isAnswered || socket.destroyed) return close()
-    isAnswered = true
-    outgoing.destroy()
+    if (isAnswered) return close()
     socket.end(
       `HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\nContent-Length: 0\r\n\r\n`,
     )
@@ -76,10 +75,8 @@ export function passUpgrade(
   const join = (incoming: IncomingMessage, upstream: Duplex, upstreamHead: Buffer) => {
     clearTimeout(limit)
     count.answered()
-    isAnswered = true
     joined = upstream
     upstream.on('error', close)
-    upstream.on('close', close)
     upstream.on('end', closeSoon)
     socket.on('end', closeSoon)
     const answer = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
@@ -87,10 +84,10 @@ export function passUpgrade(
       `${answer}${linesOf(responseHeaders(incoming.rawHeaders, { sandboxed: false, requestId }))}\r\n`,
       'latin1',
     )
-    if (upstreamHead.length > 0) frames.stream.write(upstreamHead)
+    frames.stream.write(upstreamHead)
     upstream.pipe(frames.stream).pipe(socket)
     const messages = messagesTo(upstream, running, isOfEvents, end)
-    if (head.length > 0) messages.write(head)
+    messages.write(head)
     socket.pipe(messages)
     if (isOfEvents) unfollow = watchReader(socket, close)
   }
@@ -99,8 +96,9 @@ export function passUpgrade(
   const passAnswer = (incoming: IncomingMessage) => {
     clearTimeout(limit)
     count.answered()
-    const { statusCode = 0, statusMessage = '' } = incoming
-    if (statusCode < 200 || statusCode > 999) return refuse()
+    const { statusCode = 0, statusMessage } = incoming
+    // Node reads no statuses of more than three digits.
+    if (statusCode < 200) return refuse()
     isAnswered = true
     incoming.on('error', close)
     const passed = responseHeaders(incoming.rawHeaders, { sandboxed, requestId })
@@ -112,8 +110,8 @@ export function passUpgrade(
     incoming.pipe(socket)
   }
 
-  socket.on('error', close)
   socket.on('close', close)
+  socket.on('finish', closeSoon)
   outgoing.on('error', refuse)
   outgoing.on('upgrade', safely('gateway.upgrade', join, close))
   outgoing.on('response', safely('gateway.upgrade-refused', passAnswer, refuse))
