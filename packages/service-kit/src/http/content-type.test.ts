@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { growthOf, linear } from '../../../../tests/harness/cpu.ts'
 import { isUtf8Type } from './content-type.ts'
 
 const type = 'application/json'
@@ -38,5 +39,11 @@ describe('a content type', () => {
     `${type}; x=y; charset=utf-8`,
   ])('is not JSON in UTF-8: %s', (header) => {
     expect(isUtf8Type(header, type)).toBe(false)
+  })
+
+  it('costs time linear in its length', async () => {
+    const headerOf = (spaces: number) => `${type};charset=utf-8${' '.repeat(spaces)}x`
+    // A quadratic parser needed 169 ms for the longest.
+    expect(await growthOf(1000, headerOf, (header) => isUtf8Type(header, type))).toBeLessThan(linear)
   })
 })

@@ -8,14 +8,11 @@ import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
 import { makeCertificate } from '../../../../tests/harness/certificate.ts'
-import { growthOf, linear } from '../../../../tests/harness/cpu.ts'
 import { needs } from '../../../../tests/harness/installed.ts'
 import { opens } from '../../../../tests/harness/unread.ts'
 import { caughtFailures } from '../safely/safely.ts'
 import { readBody } from './body.ts'
-import { isUtf8Type } from './content-type.ts'
 import { allowLargeBody } from './large-body.ts'
-import { createOneATurn } from './one-a-turn.ts'
 import type { Http2Options, OpenHttp2 } from './protocols.ts'
 import { attach, createHttpServer, type Limits, type Listener } from './server.ts'
 
@@ -217,11 +214,13 @@ describe('a listener', () => {
     const { port } = await serve({}, (_request, response) => response.end('small'))
     expect(await open(port, get('/', `X: ${'x'.repeat(16_500)}\r\n`)).closed).toMatch(/^HTTP\/1\.1 431 /)
     await open(port, get('/', `X: ${'x'.repeat(15_500)}\r\n`)).saw('small')
-    const { headersTimeout, requestTimeout, keepAliveTimeout } = createHttpServer({})
-    expect({ headersTimeout, requestTimeout, keepAliveTimeout }).toEqual({
+    expect(createHttpServer({})).toMatchObject({
       ...{ headersTimeout: 15_000, requestTimeout: 0, keepAliveTimeout: 30_000 },
+      connectionsCheckingInterval: 5000,
     })
-    expect(createHttpServer({ bodySeconds: 3 }).headersTimeout).toBe(3000)
+    expect(createHttpServer({ bodySeconds: 3 })).toMatchObject({
+      ...{ headersTimeout: 3000, connectionsCheckingInterval: 500 },
+    })
   })
 
   it('without upgrades answers a request for a WebSocket like another one, and CONNECT not at all', async () => {
@@ -265,9 +264,11 @@ describe('a listener', () => {
     ['POST', 'Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 0\r\n'],
     ['PUT', 'Upgrade: websocket\r\nConnection: Upgrade\r\nTransfer-Encoding: chunked\r\n'],
     ['GET', 'Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 5\r\n'],
-    ['GET', 'Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 5\r\n'],
+    ['GET', 'Upgrade: websocket\r\nConnection: Upgrade\r\nTransfer-Encoding: chunked\r\n'],
+    ['GET', 'Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 0\r\n'],
+    ['GET', 'Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 0\r\n', '1.0'],
     ['CONNECT', 'Upgrade: websocket\r\nConnection: Upgrade\r\n'],
-  ])('accepts no %s with "%s" for an upgrade', async (method, headers) => {
+  ])('accepts no %s with "%s" for an upgrade', async (method, headers, version = '1.1') => {
     let upgrades = 0
     let body = ''
     const server = createHttpServer({})
@@ -287,7 +288,10 @@ describe('a listener', () => {
     const { port } = server.address() as AddressInfo
     const sent = /Length: 0/.test(headers) ? '' : 'hello'
     const content = /chunked/.test(headers) ? `5\r\n${sent}\r\n0\r\n\r\n` : sent
-    const { socket, saw, closed } = open(port, `${method} /x HTTP/1.1\r\nHost: x\r\n${headers}\r\n${content}`)
+    const { socket, saw, closed } = open(
+      port,
+      `${method} /x HTTP/${version}\r\nHost: x\r\n${headers}\r\n${content}`,
+    )
     if (method === 'CONNECT') await closed
     else {
       await saw('answered')
@@ -350,48 +354,4 @@ describe('a client that chooses HTTP/2', () => {
     expect((await choose(limits, 'h2', 'http/1.1')).alpnProtocol).toBe('h2')
     await expect.poll(() => opened.length).toBe(1)
   })
-})
-
-describe('a content type', () => {
-  it.each([
-    ['application/json', true],
-    ['Application/JSON', true],
-    ['application/json; charset=utf-8', true],
-    ['application/json ;charset = "UTF-8" ;', true],
-    ['application/json;charset=utf8', true],
-    ['application/json;', true],
-    ['application/json; charset=utf-8; charset=utf-8', false],
-    ['application/json; charset=latin1', false],
-    ['application/json; version=1', false],
-    ['application/jsonp', false],
-    ['text/json', false],
-    ['', false],
-    [undefined, false],
-  ])('%j is JSON in UTF-8: %s', (header, expected) => {
-    expect(isUtf8Type(header, 'application/json')).toBe(expected)
-  })
-
-  it('costs time linear in its length', async () => {
-    const headerOf = (spaces: number) => `application/json;charset=utf-8${' '.repeat(spaces)}x`
-    // A quadratic parser needed 169 ms for the longest.
-    const check = (header: string) => isUtf8Type(header, 'application/json')
-    expect(await growthOf(1000, headerOf, check)).toBeLessThan(linear)
-  })
-})
-
-it('at most one large body is handled in a turn of the event loop', async () => {
-  const oneATurn = createOneATurn()
-  const order: string[] = []
-  const note = (what: string) => () => order.push(what)
-  oneATurn(note('large 1'))
-  oneATurn(() => {
-    order.push('large 2')
-    throw new Error('unforeseen')
-  })
-  oneATurn(note('large 3'))
-  for (let turn = 1; turn <= 3; turn++) {
-    await new Promise((resolve) => setImmediate(resolve))
-    order.push('others')
-  }
-  expect(order).toEqual(['large 1', 'others', 'large 2', 'others', 'large 3', 'others'])
 })

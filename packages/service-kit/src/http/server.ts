@@ -40,9 +40,12 @@ export interface Limits extends Partial<DrainLimits> {
  */
 export interface Listener {
   readonly request: RequestListener
-  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
-  readonly tunnel?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+  readonly upgrade?: LeavesHttp
+  readonly tunnel?: LeavesHttp
 }
+
+/** @param head bytes that came behind the request already */
+type LeavesHttp = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 /**
  * Creates an HTTP server. Slow bodies end, early answers close, a handler that throws refuses its request alone, and only
@@ -104,42 +107,33 @@ const connectionsOf = new WeakMap<Server, Connections>()
 /**
  * Serves a listener, the requests of one connection one after the other. What it throws, or what a promise that it returns rejects
  * with, ends its own request.
+ *
+ * @param server of {@link createHttpServer}
  */
 export function attach(server: Server, { request, upgrade, tunnel }: Listener): void {
   const onRequest = (incoming: IncomingMessage, response: ServerResponse): unknown =>
     toOriginForm(incoming) ? inRequest(response, () => request(incoming, response)) : refuseTarget(response)
   const handle = safely('http.request', onRequest, failRequest)
   server.on('request', safely('http.in-turn', inTurn(handle), failRequest))
-  if (tunnel) attachTunnel(server, tunnel)
+  if (tunnel) leaveHttp(server, 'connect', tunnel)
   if (!upgrade) return
-  const onUpgrade: typeof upgrade = (upgrading, socket, head) => {
-    // The answer to the request before would follow what the WebSocket has sent.
-    if (isAnswering(upgrading.socket)) {
-      socket.destroy()
-      return
-    }
+  leaveHttp(server, 'upgrade', (upgrading, socket, head) => {
     if (!toOriginForm(upgrading)) return refuseUpgrade(upgrading, socket, badTarget)
-    connectionsOf.get(server)?.upgraded(upgrading.socket)
     return upgrade(upgrading, socket, head)
-  }
-  server.on(
-    'upgrade',
-    safely('http.upgrade', onUpgrade, (_cause, _request, socket) => socket.destroy()),
-  )
+  })
 }
 
-function attachTunnel(server: Server, tunnel: NonNullable<Listener['tunnel']>): void {
-  const onConnect: typeof tunnel = (connecting, socket, head) => {
-    if (isAnswering(connecting.socket)) {
-      socket.destroy()
-      return
-    }
-    connectionsOf.get(server)?.upgraded(connecting.socket)
-    return tunnel(connecting, socket, head)
+/** Serves requests that end HTTP on their connection. */
+function leaveHttp(server: Server, event: 'upgrade' | 'connect', open: LeavesHttp): void {
+  const onEvent: LeavesHttp = (request, socket, head) => {
+    // The answer to the request before would follow what the other protocol has sent.
+    if (isAnswering(request.socket)) return void socket.destroy()
+    connectionsOf.get(server)!.upgraded(request.socket)
+    return open(request, socket, head)
   }
   server.on(
-    'connect',
-    safely('http.connect', onConnect, (_cause, _request, socket) => socket.destroy()),
+    event,
+    safely('http.leave', onEvent, (_cause, _request, socket) => socket.destroy()),
   )
 }
 
