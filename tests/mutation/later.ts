@@ -7,7 +7,6 @@
 const aboutTrust = [
   'apps/runtime/src/services/gateway/upgrade.ts',
   'packages/service-kit/src/http/listen-local.ts',
-  'packages/service-kit/src/http/server.ts',
   'packages/service-kit/src/metrics/listener.ts',
 ]
 
@@ -139,4 +138,4 @@ const aboutTools = [
 export const later: readonly string[] = [...aboutTrust, ...aboutForeignBytes, ...aboutTools]
 
 /** How many files wait. It may only get smaller. */
-export const laterCount = 121
+export const laterCount = 120

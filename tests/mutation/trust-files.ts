@@ -73,7 +73,7 @@ export const trustGroups: readonly Group[] = [
     sources: [`${kit}/http/{rpc-listener,rpc-call,rpc-upgrade}.ts`],
     tests: [`${kit}/http/rpc-listener.test.ts`],
   },
-  beside('servers', `${kit}/http`, 'bind-unix'),
+  beside('servers', `${kit}/http`, 'server', 'bind-unix'),
   beside('hot-path', `${kit}/http-app`, 'hot-path'),
   {
     name: 'http-shell',
