@@ -27,6 +27,7 @@ export const runtimeGroups: readonly Group[] = [
   },
   beside('gateway-requests', gateway, 'gateway'),
   beside('host-sockets', gateway, 'host-socket'),
+  beside('gateway-upgrades', gateway, 'upgrade'),
   beside('gateway-proofs', gateway, 'proven-request', 'instance-limit', 'origin-wide'),
   {
     name: 'runtime-small-rules',
