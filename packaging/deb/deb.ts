@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { Architecture, Product } from '../products.ts'
 import { type Release, root } from '../release.ts'
-import { settingsOf, sysusersOf, unitOf } from '../systemd/settings.ts'
+import { settingsOf, sysusersOf, unitsOf } from '../systemd/settings.ts'
 import { makeTree, normalize } from '../tree/tree.ts'
 import { changelogOf, controlOf, copyrightOf, debianVersion } from './control.ts'
 import { overridesOf } from './lintian.ts'
@@ -63,7 +63,7 @@ function layOut(product: Product, architecture: Architecture, release: Release, 
     symlinkSync(`../lib/${name}/bin/${command}`, join(stage, 'usr/bin', command))
     write(`usr/share/man/man1/${command}.1.gz`, gzipSync(manualOf(command, release), { level: 9 }))
   }
-  write(`usr/lib/systemd/system/${name}.service`, unitOf(product))
+  for (const [file, text] of unitsOf(product)) write(`usr/lib/systemd/system/${file}`, text)
   write(`usr/lib/sysusers.d/${name}.conf`, sysusersOf(product))
   write(`etc/selvedge/${section}.json`, settingsOf(product))
   write(`usr/share/doc/${name}/copyright`, copyrightOf(product))

@@ -4,9 +4,19 @@ import { join } from 'node:path'
 import type { Product } from '../products.ts'
 import { root } from '../release.ts'
 
-/** The unit, for the program in `/usr/lib`. */
-export const unitOf = ({ name }: Product): string =>
-  readFileSync(join(root, 'packaging/systemd', `${name}.service`), 'utf8')
+/** Units beside that of the service, which has them started. */
+const helpers: Readonly<Record<Product['section'], readonly string[]>> = {
+  runtime: ['selvedge-join-key.path', 'selvedge-join-key.service'],
+  identity: [],
+  discovery: [],
+}
+
+/** The units of a product by their file names, for its program in `/usr/lib`. */
+export const unitsOf = ({ name, section }: Product): readonly (readonly [file: string, text: string])[] =>
+  [`${name}.service`, ...helpers[section]].map((file) => [
+    file,
+    readFileSync(join(root, 'packaging/systemd', file), 'utf8'),
+  ])
 
 /** The system user (sysusers.d). Its description may have no colon: it is a field of /etc/passwd. */
 export const sysusersOf = ({ name, section }: Product): string =>

@@ -1,10 +1,10 @@
-/** Tarballs of the same folder that a Debian package has in /usr/lib, with its unit, for `selvedge service install`. */
+/** Tarballs of the same folder that a Debian package has in /usr/lib, with its units, for `selvedge service install`. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Architecture, Product } from '../products.ts'
 import { type Release, root } from '../release.ts'
-import { settingsOf, sysusersOf, unitOf } from '../systemd/settings.ts'
+import { settingsOf, sysusersOf, unitsOf } from '../systemd/settings.ts'
 import { makeTree, normalize } from '../tree/tree.ts'
 
 /** Sorting and times need GNU tar. */
@@ -33,7 +33,7 @@ export function makeTarball(
   const stage = join(work, folder)
   makeTree(product, architecture, release, stage)
   mkdirSync(join(stage, 'systemd'))
-  writeFileSync(join(stage, 'systemd', `${name}.service`), unitOf(product))
+  for (const [file, text] of unitsOf(product)) writeFileSync(join(stage, 'systemd', file), text)
   if (name === 'selvedge')
     copyFileSync(join(root, 'packaging/launcher/choose-release'), join(stage, 'systemd/choose-release'))
   copyFileSync(join(root, 'packaging/release-keys.json'), join(stage, 'release-keys.json'))

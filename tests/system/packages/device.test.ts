@@ -88,6 +88,8 @@ describe('a product', architecture && canMakeDebs() ? {} : { skip: true }, () =>
       'THIRD-PARTY-NOTICES',
       'release-keys.json',
       'systemd/choose-release',
+      'systemd/selvedge-join-key.path',
+      'systemd/selvedge-join-key.service',
       'systemd/selvedge.service',
       'systemd/settings.json',
       'systemd/sysusers.conf',

@@ -121,6 +121,8 @@ describe('selvedge service', ownArchitecture() ? needs('bwrap', 'systemd-analyze
         'ExecStartPre=+/opt/selvedge/choose-release\nExecStart=/opt/selvedge/current/bin/',
       )
       expect(unit()).not.toMatch(/\/usr\/lib\/selvedge|^RestartPreventExitStatus/m)
+      const helpers = ['selvedge-join-key.path', 'selvedge-join-key.service', 'selvedge.service']
+      expect(readdirSync(at('etc/systemd/system')).toSorted()).toEqual(helpers)
       expect(JSON.parse(readFileSync(at('etc/selvedge/runtime.json'), 'utf8'))).toHaveProperty('runtime')
       expect(readFileSync(at('etc/passwd'), 'utf8')).toMatch(/^selvedge:/m)
       expect(readlinkSync(at('local/bin/selvedge'))).toBe('/opt/selvedge/current/bin/selvedge')

@@ -4,15 +4,17 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { products } from '../../../packaging/products.ts'
-import { sysusersOf } from '../../../packaging/systemd/settings.ts'
+import { sysusersOf, unitsOf } from '../../../packaging/systemd/settings.ts'
 import { needs } from '../../harness/installed.ts'
 import { root, temporaryFolder } from '../../harness/processes.ts'
 
-const pathOf = (name: string) => join(root, 'packaging/systemd', `${name}.service`)
+const fileOf = (file: string) => join(root, 'packaging/systemd', file)
+const pathOf = (name: string) => fileOf(`${name}.service`)
 
 /** Highest exposure by systemd-analyze, in tenths. The runtime leaves open what bubblewrap and control groups need. */
 const highest: Readonly<Record<string, number>> = {
   selvedge: 35,
+  'selvedge-join-key': 20,
   'selvedge-identity': 20,
   'selvedge-discovery': 20,
 }
@@ -77,12 +79,15 @@ it('the unit of the runtime delegates control groups, and has a folder for its s
 })
 
 describe('systemd', needs('systemd-analyze'), () => {
-  it.each(products)('accepts every line of the unit of $name', async ({ name }) => {
+  it.each(products)('accepts every line of the units of $name', async (product) => {
     const folder = await temporaryFolder()
-    // The program of the unit is not installed here.
-    const path = join(folder.path, `${name}.service`)
-    writeFileSync(path, readFileSync(pathOf(name), 'utf8').replace(/^ExecStart=.*$/m, 'ExecStart=/bin/true'))
-    const args = ['verify', '--man=no', '--recursive-errors=no', path]
+    const paths: string[] = []
+    for (const [file, text] of unitsOf(product)) {
+      paths.push(join(folder.path, file))
+      // The program of the unit is not installed here.
+      writeFileSync(paths.at(-1)!, text.replace(/^ExecStart=\/usr\/lib.*$/m, 'ExecStart=/bin/true'))
+    }
+    const args = ['verify', '--man=no', '--recursive-errors=no', ...paths]
     const { status, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
     await folder.remove()
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })

@@ -28,6 +28,12 @@ client=$(selvedge-admin project create --name demo --json | field clientId)
 selvedge-admin token developer --client-id "$client" --out /root/developer-token
 check 'the device joins the account' selvedge account associate --developer-token-file /root/developer-token --client-id "$client"
 account=$(selvedge me --json | field accountId)
+for time in first second; do
+	install -m 600 /dev/null /etc/selvedge/join-key
+	# As the runtime leaves it when it has joined.
+	setpriv --reuid=selvedge --regid=selvedge --clear-groups touch /var/lib/selvedge/runtime/joined
+	check "the join key is removed at once, the $time time" eventually eval '[ ! -e /etc/selvedge/join-key ] && [ ! -e /var/lib/selvedge/runtime/joined ]'
+done
 make_counter
 token=(--developer-token-file /root/developer-token --client-id "$client")
 check 'a function is packed' selvedge image pack /root/hello -o /root/hello.tar

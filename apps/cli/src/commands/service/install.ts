@@ -22,6 +22,8 @@ const name = 'selvedge'
 const packaged = `/usr/lib/systemd/system/${name}.service`
 const unitFolder = '/etc/systemd/system'
 const installed = `${unitFolder}/${name}.service`
+/** Units that the one of the runtime wants. */
+const helpers = [`${name}-join-key.path`, `${name}-join-key.service`]
 
 export const serviceInstall = command({
   path: ['service', 'install'],
@@ -35,7 +37,9 @@ export const serviceInstall = command({
     const progress = createProgress(terminal, 'installing')
     const folder = await installRelease(ownFolder, String(prefix), progress.show).finally(progress.end)
     const settings = writeSettings(folder)
-    const replaced = writeUnit(unitFor(folder, readFileSync(template, 'utf8')))
+    const replaced = writeUnit(installed, unitFor(folder, readFileSync(template, 'utf8')))
+    for (const each of helpers)
+      writeUnit(`${unitFolder}/${each}`, readFileSync(join(ownFolder, 'systemd', each), 'utf8'))
     if (replaced !== undefined)
       terminal.note(
         `the unit was a different one; it is now ${replaced}. Make changes with: systemctl edit ${name}`,
@@ -73,15 +77,15 @@ function expectInstallable(template: string): void {
 }
 
 /** @returns where an earlier unit is now, if it was another one: it may have been edited */
-function writeUnit(text: string): string | undefined {
+function writeUnit(path: string, text: string): string | undefined {
   mkdirSync(unitFolder, { recursive: true, mode: 0o755 })
-  const isOther = existsSync(installed) && readFileSync(installed, 'utf8') !== text
-  const replaced = isOther ? `${installed}.old` : undefined
-  if (replaced !== undefined) copyFileSync(installed, replaced)
-  const draft = `${installed}.new`
+  const isOther = existsSync(path) && readFileSync(path, 'utf8') !== text
+  const replaced = isOther ? `${path}.old` : undefined
+  if (replaced !== undefined) copyFileSync(path, replaced)
+  const draft = `${path}.new`
   writeFileSync(draft, text, { mode: 0o644 })
   sync(draft)
-  renameSync(draft, installed)
+  renameSync(draft, path)
   sync(unitFolder)
   return replaced
 }
