@@ -14,6 +14,7 @@ const samplePlan = {
 /** Parameters with which a method of the local API can be called, whatever comes of it. */
 export function sampleOf(method: string, edgeAccessToken: string): object {
   const samples: Record<string, object> = {
+    joinAccount: { joinKey: `sj_${'x'.repeat(32)}` },
     updateGps: { longitude: '1', latitude: '2', speed: '3', bearing: '4' },
     getNodes: { cluster: 'account' },
     getContainerLogs: { tail: 1 },

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { createRuntimeClient } from '@selvedge/client'
 import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cliEnvOf } from '../harness/cli.ts'
+import { runCliHere as runCli } from '../harness/cli-here.ts'
 import { type ConsoleSession, enterByLink, reasonOf } from '../harness/console.ts'
 import { createNodeKey } from '../harness/device.ts'
 import { adminOf, createDeveloper } from '../harness/flow.ts'
@@ -53,7 +55,7 @@ async function newRuntime(env: Record<string, string>) {
   await start()
   const me = () => createRuntimeClient({ url: program!.url }).getMe()
   return {
-    ...{ start, me, folder: folder.path },
+    ...{ start, me, folder: folder.path, url: () => program!.url },
     account: async () => (await me()).accountId,
     reasons: async () => (await me()).notices.map(({ reason }) => reason),
     edgeToken: () => createRuntimeClient({ url: program!.url }).getEdgeIdToken(),
@@ -116,6 +118,59 @@ it('a runtime reads its key from a file that others cannot read', async () => {
   await runtime.start({ SELVEDGE_CONFIG: config })
   await expect.poll(runtime.account).toBe(accountId)
   expect(await runtime.reasons()).toEqual([])
+})
+
+describe('selvedge up --join-key-file', () => {
+  const up = (runtime: { folder: string; url: () => string }, file: string, ...more: string[]) =>
+    runCli(['up', '--join-key-file', file, ...more], {
+      ...cliEnvOf({ state: runtime.folder }),
+      SELVEDGE_RUNTIME_URL: runtime.url(),
+    })
+  const keyFile = (runtime: { folder: string }, content: string) => {
+    const path = join(runtime.folder, 'given')
+    writeFileSync(path, `${content}\n`, { mode: 0o600 })
+    return path
+  }
+
+  it('joins a runtime that runs, and is refused by one with an account', async () => {
+    const { key } = await make()
+    const runtime = await newRuntime({})
+    const path = keyFile(runtime, key)
+    const { out } = await up(runtime, path)
+    expect(out).toContain(`belongs to the account ${accountId}`)
+    expect(await runtime.account()).toBe(accountId)
+    expect((await up(runtime, path)).errors).toContain('already_associated')
+    await runtime.start()
+    expect([await runtime.account(), await runtime.reasons()]).toEqual([accountId, []])
+  })
+
+  it('names the fingerprint that an owner compares, and joins after a restart', async () => {
+    const { key } = await make({ approve: true })
+    const runtime = await newRuntime({})
+    const { fingerprint, state, nodeId } = JSON.parse(
+      (await up(runtime, keyFile(runtime, key), '--json')).out,
+    )
+    expect(state).toBe('waiting')
+    expect((await owner.api['join.waiting']()).map((each) => each.fingerprint)).toContain(fingerprint)
+    const env = { ...cliEnvOf({ state: runtime.folder }), SELVEDGE_RUNTIME_URL: runtime.url() }
+    for (const command of ['status', 'doctor', 'me'])
+      expect((await runCli([command], env)).out).toContain(fingerprint)
+    await owner.api['join.approve']({ nodeIds: [nodeId] })
+    await runtime.start()
+    await expect.poll(runtime.account).toBe(accountId)
+  })
+
+  it('shows why a key is refused, and stores nothing', async () => {
+    const { key, joinKey } = await make()
+    await owner.api['join_key.revoke']({ keyId: joinKey.keyId, devices: false })
+    const runtime = await newRuntime({})
+    const { code, errors } = await up(runtime, keyFile(runtime, key))
+    expect([code, errors]).toEqual([4, expect.stringContaining('it was revoked')])
+    expect(errors).not.toContain(key)
+    expect((await up(runtime, keyFile(runtime, 'sj_short'))).code).toBe(2)
+    await runtime.start()
+    expect(await runtime.reasons()).toEqual([])
+  })
 })
 
 it('a runtime with a key that is refused shows a notice', async () => {
@@ -201,6 +256,8 @@ it('members who are no owners make, list and revoke no keys, and approve no devi
     make({}, member),
     member.api['join_key.list'](),
     member.api['join_key.revoke']({ keyId, devices: true }),
+    member.api['join.rules'](),
+    member.api['join.set_rules']({ approve: true }),
     member.api['join.waiting'](),
     member.api['join.approve']({ nodeIds: ['0'.repeat(56)] }),
     member.api['join.refuse']({ nodeIds: ['0'.repeat(56)] }),

@@ -8,7 +8,15 @@ import { consoleMethods } from '@selvedge/protocol/console'
 import { expect, it } from 'vitest'
 
 const device = {
-  anyone: ['getMe', 'getEdgeIdToken', 'verifyEdgeHmacCode', 'getEngines', 'getNetworkUse', 'rpc.discover'],
+  anyone: [
+    'getMe',
+    'getEdgeIdToken',
+    'joinAccount',
+    'verifyEdgeHmacCode',
+    'getEngines',
+    'getNetworkUse',
+    'rpc.discover',
+  ],
   'a token of this node, edge:account:associate': ['associateAccount'],
   'a token of the account, edge:account:unassociate': ['unassociateAccount'],
   'a token of the account': [
@@ -124,6 +132,7 @@ const console = {
     'group.remove_person',
     'join_key.list',
     'join_key.revoke',
+    'join.rules',
     'join.waiting',
     'join.approve',
     'join.refuse',
@@ -142,6 +151,7 @@ const console = {
     'issuer.link',
     'issuer.unlink',
     'join_key.create',
+    'join.set_rules',
   ],
 }
 

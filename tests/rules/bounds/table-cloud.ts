@@ -42,6 +42,9 @@ export const identity: Bounds = {
     'shareHandlers.groups': own('the store of groups: its method has the name of one of a set'),
     'shareHandlers.shares': own('the store of shares: its method has the name of one of a set'),
   },
+  'apps/identity/src/api/console/handlers/join-keys.ts': {
+    'joinKeyHandlers.joinRules': own('the store of the rules: its method has the name of one of a set'),
+  },
   'apps/identity/src/registry/shares/groups.ts': {
     'toGroups.found.people': passing('`users.ts: peopleOfGroup`'),
   },

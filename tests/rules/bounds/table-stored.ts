@@ -98,6 +98,10 @@ export const stored: Bounds = {
       '`join.ts: uses: 100_000` of each key',
       '`old-keys.ts: DELETE FROM join_uses`',
     ),
+    'table join_rules': lasting(
+      'one row for each account, which only its owners write',
+      '`join-rules.ts: ON CONFLICT (account_id)`',
+    ),
   },
   'apps/identity/src/storage/share-tables.ts': {
     'table person_groups': lasting(

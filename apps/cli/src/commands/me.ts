@@ -1,3 +1,4 @@
+import { fingerprintOf } from '@selvedge/protocol/tokens'
 import { command } from '../command.ts'
 
 export const me = command({
@@ -5,5 +6,8 @@ export const me = command({
   summary: 'Show this runtime: node, account, name, version.',
   run: async ({ runtime }) => runtime.getMe(),
   human: ({ nodeId, accountId, name, version }) =>
-    `node     ${nodeId}\naccount  ${accountId || 'none'}\nname     ${name}\nversion  ${version}`,
+    [
+      ...[`node         ${nodeId}`, `fingerprint  ${fingerprintOf(nodeId)}`],
+      ...[`account      ${accountId || 'none'}`, `name         ${name}`, `version      ${version}`],
+    ].join('\n'),
 })

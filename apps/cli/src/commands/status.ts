@@ -1,4 +1,5 @@
 import { describeNotice } from '@selvedge/protocol'
+import { fingerprintOf } from '@selvedge/protocol/tokens'
 import { command } from '../command.ts'
 import { checkService, type ServiceCheck } from '../context/check-service.ts'
 import { readBearer } from '../context/person.ts'
@@ -88,6 +89,8 @@ export const status = command({
       ...(context === null ? [] : [`context    ${context}`]),
       `runtime    ${runtime.version} on ${runtime.name}, node ${runtime.nodeId}`,
       `account    ${describeAccount(runtime.accountId, login)}`,
+      // To compare with what an owner sees of a device that waits.
+      ...(runtime.accountId === '' ? [`fingerprint ${fingerprintOf(runtime.nodeId)}`] : []),
       `time       ${runtime.time.state}, ${runtime.time.now}`,
       `identity   from the runtime: ${describe(runtime.network.identity)}; from here: ${describeCheck(services.identity)}`,
       `discovery  from the runtime: ${describe(runtime.network.discovery)}; from here: ${describeCheck(services.discovery)}`,

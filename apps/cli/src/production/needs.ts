@@ -2,11 +2,14 @@
 import { isSelvedgeError } from '@selvedge/client'
 import {
   describeNoticeReason,
+  type Methods,
   type Notice,
   type NoticeReason,
   type PortRecord,
   portName,
+  type ResultOf,
 } from '@selvedge/protocol'
+import { fingerprintOf } from '@selvedge/protocol/tokens'
 import { checkService, type ServiceCheck } from '../context/check-service.ts'
 import type { Context } from '../context/context.ts'
 import { type Check, failed, fixable, passed } from './check.ts'
@@ -33,7 +36,7 @@ export async function checkNeeds(context: Context): Promise<readonly Check[]> {
   return [
     ...units,
     passed('runtime', `${me.version}, node ${me.nodeId}`),
-    me.accountId === '' ? failed('account', 'no account', 'selvedge up') : passed('account', me.accountId),
+    describeAccount(me),
     me.time.state === 'unknown'
       ? fixable(
           'time',
@@ -52,10 +55,24 @@ export async function checkNeeds(context: Context): Promise<readonly Check[]> {
   ]
 }
 
+/** Of a device that waits for an approval, what its owner compares. */
+function describeAccount({ accountId, nodeId, notices }: ResultOf<Methods['getMe']>): Check {
+  if (accountId !== '') return passed('account', accountId)
+  if (!notices.some(({ reason }) => reason === 'join_waiting'))
+    return failed('account', 'no account', 'selvedge up')
+  const fingerprint = fingerprintOf(nodeId)
+  return failed(
+    'account',
+    `no account; an owner has to approve the device with the fingerprint ${fingerprint}`,
+    `As an owner: selvedge join approve ${fingerprint}, or the page “Join keys” of the console`,
+  )
+}
+
 /** Notices of conditions that a check of its own shows. */
 const shownByChecks: ReadonlySet<string> = new Set([
   'function_engine_unavailable',
   'oci_engine_unavailable',
+  'join_waiting',
 ] satisfies NoticeReason[])
 
 const describeNotice = ({ reason, names = [], errorId, time }: Notice): Check =>

@@ -19,6 +19,7 @@ import { createSessions, type Sessions } from './credentials/sessions.ts'
 import { removeExpiredRows } from './expired-rows.ts'
 import { createJoinBlocks, type JoinBlocks } from './join/join-blocks.ts'
 import { createJoinKeys, type JoinKeys } from './join/join-keys.ts'
+import { createJoinRules, type JoinRules } from './join/join-rules.ts'
 import { createJoinUses, type JoinUses } from './join/join-uses.ts'
 import { removeOldKeys } from './join/old-keys.ts'
 import { openSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
@@ -107,6 +108,7 @@ export interface Registry extends Credentials, Authority {
   /** By which new devices join an account. */
   readonly joinKeys: JoinKeys
   readonly joinUses: JoinUses
+  readonly joinRules: JoinRules
   readonly joinBlocks: JoinBlocks
   readonly signIns: SignIns
   readonly deviceRequests: DeviceRequests
@@ -137,6 +139,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
   const graceSeconds = config['refresh.grace']
   const people = createPeople(store, changes, revocations, clock)
   const companies = createCompanies({ ...shared, people })
+  const labels = createDeviceLabels(store)
   const rotate = shareRun(keys.rotateIfDue)
   const federatedSubjects = createFederatedSubjects(storage)
   const nodes = createNodes({ ...shared, maxNodes: config['limits.nodes'] })
@@ -161,14 +164,15 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     developerTokens: createDeveloperTokens({ ...shared, maxTokens: config['limits.developerTokens'] }),
     expiringTokens: createExpiringTokens(store, clock),
     nodes,
-    labels: createDeviceLabels(store),
+    labels,
     vitals: createDeviceVitals(store),
     history: createDeviceHistory(store, onlineWindowMs(identityReportSeconds(config['lifetime.edge']))),
     attention: createReadAttention(store),
     facets: createDeviceFacets(store),
     codes: createEnrolmentCodes(store, clock),
-    joinKeys: createJoinKeys(store, clock),
+    joinKeys: createJoinKeys(store, clock, labels.tagsOf),
     joinUses: createJoinUses(store, clock),
+    joinRules: createJoinRules(store),
     joinBlocks,
     signIns: createSignIns({ ...shared, secret, lifetimeSeconds: config['lifetime.refresh'], graceSeconds }),
     leaseSources: createLeaseSources(store),

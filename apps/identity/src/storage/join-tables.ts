@@ -36,5 +36,11 @@ const joinUses = same(
   CREATE INDEX join_uses_waiting ON join_uses (account_id, at) WHERE state = 'waiting';`,
 )
 
+/** What accounts decide about all their join keys; an account without a row has the usual rules. */
+const joinRules = same(
+  'join_rules',
+  `CREATE TABLE join_rules (account_id TEXT PRIMARY KEY, needs_approval INTEGER NOT NULL);`,
+)
+
 /** In an order in which rows can be copied. */
-export const joinTables: readonly AddedTable[] = [joinKeys, joinUses]
+export const joinTables: readonly AddedTable[] = [joinKeys, joinUses, joinRules]

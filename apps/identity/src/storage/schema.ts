@@ -227,6 +227,7 @@ export const tables = [
   'enrolment_codes',
   'join_keys',
   'join_uses',
+  'join_rules',
   'people',
   'members',
   'passkeys',

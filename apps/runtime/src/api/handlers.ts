@@ -6,6 +6,7 @@ import { shareRun } from '@selvedge/service-kit/share'
 import type { Account } from '../device/account/account.ts'
 import type { EdgeTokens } from '../device/cloud/edge-tokens.ts'
 import type { Hmac } from '../device/hmac/hmac.ts'
+import type { Join } from '../device/join/join.ts'
 import type { Metering } from '../device/metering/metering.ts'
 import type { Gps } from '../location/gps/gps.ts'
 import type { Nodes } from '../location/nodes/nodes.ts'
@@ -21,6 +22,7 @@ export interface HandlerParts {
   readonly getMe: (context: CallContext) => object
   readonly tokens: EdgeTokens
   readonly account: Account
+  readonly joining: Pick<Join, 'joinAccount'>
   readonly gps: Gps
   readonly nodes: Nodes
   readonly sharing: LocationSharing
@@ -52,6 +54,7 @@ export function createHandlers(parts: HandlerParts): HandlersOf<Methods, Runtime
     getMe: (_params, _caller, context) => parts.getMe(context),
     getEdgeIdToken: async () => ({ id_token: await tokens.get() }),
     associateAccount: ({ edgeAccessToken }, caller) => account.associate(caller, edgeAccessToken),
+    joinAccount: ({ joinKey }) => parts.joining.joinAccount(joinKey),
     unassociateAccount: ({ wipe }, caller) => {
       const leave = () => account.unassociate(caller)
       return wipe ? parts.wipe(caller.account_id, leave) : leave()

@@ -23,6 +23,7 @@ import { createRetry, type Retry } from './cloud/retry.ts'
 import { createServiceReports } from './cloud/service-reports.ts'
 import { createHmac, type Hmac } from './hmac/hmac.ts'
 import { findJoinKey } from './join/find-key.ts'
+import { openGivenKey } from './join/given-key.ts'
 import { createJoin, type Join } from './join/join.ts'
 import { openUsedKeys } from './join/used-keys.ts'
 import { type LeaseStore, openLeaseRecord } from './leases/lease-record.ts'
@@ -183,9 +184,11 @@ async function openSelf(
   const clock = createDeviceClock(state.value.timeFloor)
   const notices = createNotices(clock, log, () => signals.send('notices'))
   const learned = createLearned(state, { where: 'state.learned', log })
+  const given = openGivenKey(folder)
   const joining = createJoin({
-    ...{ state, notices, log, used: await openUsedKeys(folder), serial: serialNumber() },
+    ...{ state, notices, log, given, used: await openUsedKeys(folder), serial: serialNumber() },
     found: findJoinKey({
+      given: given.path,
       value: config['identity.joinKey'],
       file: config['identity.joinKeyFile'],
       credentials: process.env.CREDENTIALS_DIRECTORY,

@@ -39,6 +39,7 @@ const verbs: Readonly<Record<string, string>> = {
   'issuer.unlink': 'unlinked a person of an issuer:',
   'join.approve': 'approved the device',
   'join.refuse': 'refused the device',
+  'join.set_rules': 'changed who has to be approved:',
   'join_key.create': 'created the join key',
   'join_key.revoke': 'revoked the join key',
   'join_key.use': 'tried to join with a key:',

@@ -51,6 +51,11 @@ const waitingDevice = z.object({
 })
 export type WaitingDevice = z.infer<typeof waitingDevice>
 
+const joinRules = z.object({
+  /** Whether each device that joins waits for an approval, whatever its key states. */
+  approve: z.boolean(),
+})
+
 const nodeIds = param(
   'nodeIds',
   z.array(z.string().regex(nodeIdPattern)).min(1).max(maxBulkDevices),
@@ -74,7 +79,7 @@ export const joinKeysMethods = {
       param(
         'name',
         z.string().trim().max(joinLimits.nameCharacters).regex(joinNamePattern),
-        `a text of at most ${joinLimits.nameCharacters} characters, with no braces but {serial} and {nodeId}`,
+        `a text of at most ${joinLimits.nameCharacters} characters, with braces only around serial and nodeId`,
         'Name of the devices, with {serial} and {nodeId} for the serial number that the device states and the beginning of its node ID; "" for the name that the device states.',
       ),
       param(
@@ -143,6 +148,29 @@ export const joinKeysMethods = {
     result: z.array(waitingDevice),
     reasons: [],
     access: owner,
+  }),
+  'join.rules': method({
+    name: 'join.rules',
+    summary: 'What the account decides about all its join keys.',
+    params: [],
+    result: joinRules,
+    reasons: [],
+    access: owner,
+  }),
+  'join.set_rules': method({
+    name: 'join.set_rules',
+    summary: 'Changes what the account decides about all its join keys.',
+    params: [
+      param(
+        'approve',
+        z.boolean(),
+        'true or false',
+        'Whether an owner has to approve each device that joins, whatever its key states.',
+      ),
+    ],
+    result: joinRules,
+    reasons: [],
+    access: recentOwner,
   }),
   'join.approve': method({
     name: 'join.approve',

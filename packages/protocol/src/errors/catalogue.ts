@@ -153,6 +153,12 @@ export const catalogue = {
     meaning: 'The runtime is already associated with another account.',
     hint: 'Call unassociateAccount with a token of that account first.',
   },
+  join_key_refused: {
+    code: -32003,
+    retryable: false,
+    meaning: 'The identity service does not accept the join key, now; the detail has the reason.',
+    hint: 'An owner of the account makes another key: selvedge join-key create.',
+  },
   already_exists: {
     code: -32009,
     retryable: false,

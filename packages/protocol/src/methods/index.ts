@@ -19,6 +19,7 @@ import { getMe } from './get-me.ts'
 import { getGps, updateGps } from './gps.ts'
 import { getEdgeHmacCode, verifyEdgeHmacCode } from './hmac.ts'
 import { deployImage, getImages, removeImage } from './images.ts'
+import { joinAccount } from './join-account.ts'
 import { getNetworkUse } from './network-use.ts'
 import {
   getLocationSharing,
@@ -35,6 +36,7 @@ export const methods = {
   getMe,
   getEdgeIdToken,
   associateAccount,
+  joinAccount,
   unassociateAccount,
   updateGps,
   getGps,

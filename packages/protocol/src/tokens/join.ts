@@ -34,9 +34,11 @@ export const readJoinClaim = (claim: unknown): JoinClaim | undefined => joinClai
 export const plainSerial = (serial: string | undefined): string =>
   serial !== undefined && /^[\w.-]{1,64}$/.test(serial) ? serial : ''
 
-/** What is shown of a node ID where a person compares two of them: its first 64 bits, as groups of four characters. */
+/** What is shown of a node ID where a person compares two of them: its first 64 bits, in groups. */
+export const fingerprint = { characters: 16, group: 4 } as const
+
 export const fingerprintOf = (nodeId: string): string =>
-  (nodeId.slice(0, 16).match(/.{1,4}/g) ?? []).join('-')
+  (nodeId.slice(0, fingerprint.characters).match(/.{1,4}/g) ?? []).join('-')
 
 /** Characters of a node ID in a name. */
 const shortIdCharacters = 8

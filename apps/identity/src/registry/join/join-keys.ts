@@ -4,7 +4,7 @@
  */
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { RpcError } from '@selvedge/protocol'
-import type { JoinKeyEnding, ShownJoinKey } from '@selvedge/protocol/console'
+import { type JoinKeyEnding, maxAccountTags, type ShownJoinKey } from '@selvedge/protocol/console'
 import { joinLimits } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
@@ -49,7 +49,7 @@ export interface JoinKey {
 export interface JoinKeys {
   /**
    * @returns the secret, which is not stored
-   * @throws RpcError `not_found` for the project, `invalid_params` for the time, `limit_exceeded`, `conflict` if the right is gone meanwhile
+   * @throws RpcError `not_found` for the project, `invalid_params` for the time, `limit_exceeded` for keys and tags, `conflict` if the right is gone meanwhile
    */
   create(key: NewJoinKey): Promise<{ readonly secret: string; readonly shown: ShownJoinKey }>
   /** Newest first. */
@@ -81,6 +81,10 @@ const hasMaker = `EXISTS (SELECT 1 FROM members WHERE members.account_id = join_
 const hasProject = `(join_keys.client_id = '' OR EXISTS (SELECT 1 FROM projects WHERE projects.client_id = join_keys.client_id
   AND projects.active = 1))`
 
+/** Condition on a row of `join_keys`: an owner has to approve each device, by the key itself or by the rules of the account. */
+export const needsApproval = `(join_keys.needs_approval = 1 OR EXISTS (SELECT 1 FROM join_rules
+  WHERE join_rules.account_id = join_keys.account_id AND join_rules.needs_approval = 1))`
+
 /** Condition on a row of `join_keys`: another device may use it. @param now Unix milliseconds */
 export const isOpen = (now: number): Statement => ({
   sql: `join_keys.revoked_at IS NULL AND join_keys.expires_at > ? AND ${usedCount} < join_keys.max_uses AND ${hasMaker} AND ${hasProject}`,
@@ -88,9 +92,14 @@ export const isOpen = (now: number): Statement => ({
 })
 
 const columns = `join_keys.*, ${usedCount} AS used, CASE WHEN ${hasMaker} THEN 1 ELSE 0 END AS has_maker,
-  CASE WHEN ${hasProject} THEN 1 ELSE 0 END AS has_project`
+  CASE WHEN ${hasProject} THEN 1 ELSE 0 END AS has_project, CASE WHEN ${needsApproval} THEN 1 ELSE 0 END AS is_approved_first`
 
-export function createJoinKeys(store: SqlStore, clock: Clock): JoinKeys {
+/** @param tagsOf tags of the devices of an account, at most as many as it may have */
+export function createJoinKeys(
+  store: SqlStore,
+  clock: Clock,
+  tagsOf: (accountId: string) => Promise<readonly string[]>,
+): JoinKeys {
   async function list(accountId: string, more: Statement): Promise<ShownJoinKey[]> {
     const rows = await store.run({
       sql: `SELECT ${columns}, (SELECT COUNT(*) FROM join_uses WHERE join_uses.key_id = join_keys.key_id AND state = 'waiting') AS waiting,
@@ -116,6 +125,7 @@ export function createJoinKeys(store: SqlStore, clock: Clock): JoinKeys {
       if (!(key.until >= now + times.shortest && key.until <= now + times.longest))
         throw new RpcError('invalid_params', `a join key lasts from a minute to ${joinLimits.days} days`)
       await expectProject(key)
+      await expectTags(store, key, await tagsOf(key.accountId), now)
       const [secret, keyId] = [`sj_${randomBytes(24).toString('base64url')}`, randomUUID()]
       const [, rows] = await store.transaction([takeTurn, insertKey(keyId, hashOf(secret), key, now)])
       const [shown] = rows![0] ? await list(key.accountId, sql`AND key_id = ${keyId}`) : []
@@ -143,6 +153,28 @@ export function createJoinKeys(store: SqlStore, clock: Clock): JoinKeys {
       return row && toJoinKey(row, clock.now())
     },
   }
+}
+
+/** Its devices get the tags later: they count now, with those of other keys. @param present tags of the devices of the account */
+async function expectTags(
+  store: SqlStore,
+  { accountId, tags }: NewJoinKey,
+  present: readonly string[],
+  now: number,
+): Promise<void> {
+  if (tags.length === 0) return
+  const rows = await store.run(
+    sql`SELECT tags FROM join_keys WHERE account_id = ${accountId} AND revoked_at IS NULL AND expires_at > ${now}
+      AND tags <> '[]' LIMIT ${joinLimits.keys}`,
+  )
+  const known = new Set([...present, ...rows.flatMap((row) => JSON.parse(row.tags as string) as string[])])
+  const added = tags.filter((tag) => !known.has(tag))
+  if (added.length > 0 && known.size + added.length > maxAccountTags)
+    throw new RpcError(
+      'limit_exceeded',
+      `an account has at most ${maxAccountTags} different tags, with those of its join keys`,
+      { hint: 'Use tags that the account has, or revoke keys that are no longer needed.' },
+    )
 }
 
 /** The conditions are checked again by the statement itself: what they are about may change at another replica. */
@@ -182,7 +214,7 @@ const toJoinKey = (row: Row, now: number): JoinKey => ({
   title: row.title as string,
   name: row.name as string,
   tags: JSON.parse(row.tags as string),
-  needsApproval: row.needs_approval === 1,
+  needsApproval: row.is_approved_first === 1,
   epoch: row.epoch as number,
   isRevoked: row.revoked_at !== null,
   ending: endingOf(row, now),

@@ -1,5 +1,6 @@
 /** Join keys on every store and with two replicas: who joins, in which races, and what ends a key. */
 import { generateKeyPairSync } from 'node:crypto'
+import { maxAccountTags } from '@selvedge/protocol/console'
 import { joinLimits } from '@selvedge/protocol/tokens'
 import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
@@ -21,6 +22,7 @@ import { createProjects } from '../projects/projects.ts'
 import { openRevocations } from '../revocation/revocations.ts'
 import { createJoinBlocks } from './join-blocks.ts'
 import { createJoinKeys } from './join-keys.ts'
+import { createJoinRules } from './join-rules.ts'
 import { createJoinUses } from './join-uses.ts'
 import { removeOldKeys } from './old-keys.ts'
 
@@ -49,7 +51,8 @@ describeOnStores(
       const audit = createAudit(store, clock, { keepMs: 1e12, perAccount: 1e6 })
       const parts = { store, clock, changes, revocations, seal: createSeal([Buffer.alloc(32, 9)]) }
       const nodes = createNodes({ ...parts, maxNodes })
-      const joinKeys = createJoinKeys(store, clock)
+      const labels = createDeviceLabels(store)
+      const joinKeys = createJoinKeys(store, clock, labels.tagsOf)
       const joinUses = createJoinUses(store, clock)
       const limits = {
         takeEnrolment: async () => undefined,
@@ -64,7 +67,8 @@ describeOnStores(
       })
       return {
         ...{ store, changes, audit, nodes, joinKeys, joinUses, enrolment },
-        labels: createDeviceLabels(store),
+        labels,
+        rules: createJoinRules(store),
         accounts: createAccounts(store, clock),
         people: createPeople(store, changes, revocations, clock),
         projects: createProjects({ ...parts, keys: { prepare: async () => undefined }, maxProjects: 10 }),
@@ -313,6 +317,37 @@ describeOnStores(
           })
       })
 
+      it('of the whole account let devices wait by any key, and those that wait already after it is gone', async () => {
+        const { secret, keyId } = await make()
+        expect((await arrive(1, secret)).accountId).toBe(accountId)
+        await one().rules.set(accountId, { approve: true })
+        expect([await other().rules.find(accountId), await one().rules.find('another')]).toEqual([
+          { approve: true },
+          { approve: false },
+        ])
+        expect((await arrive(1, secret)).accountId).toBe(accountId)
+        expect((await arrive(2, secret, undefined, other())).accountId).toBe('')
+        expect(await usedOf(keyId)).toMatchObject({ used: 2, waiting: 1, approve: false })
+        await other().rules.set(accountId, { approve: false })
+        expect((await arrive(2, secret)).accountId).toBe('')
+        expect((await arrive(3, secret)).accountId).toBe(accountId)
+        await one().joinUses.decide(accountId, nodeIdOf(2), 'approved')
+        expect((await arrive(2, secret)).accountId).toBe(accountId)
+      })
+
+      it('that began after a device has shown its key lets it wait', async () => {
+        const { secret } = await make()
+        const found = one().joinKeys.find
+        one().joinKeys.find = async (...of) => {
+          one().joinKeys.find = found
+          const key = await found(...of)
+          await one().rules.set(accountId, { approve: true })
+          return key
+        }
+        expect((await arrive(1, secret, undefined, one())).accountId).toBe('')
+        expect(await one().joinUses.waiting(accountId)).toHaveLength(1)
+      })
+
       it('cannot be decided by another account', async () => {
         const { secret } = await make({ approve: true })
         await arrive(1, secret)
@@ -404,6 +439,28 @@ describeOnStores(
             CAST(${maker} AS TEXT), 0, 0, CAST(${clock.now() + day} AS BIGINT), NULL, '' FROM n`,
       )
       await expect(make()).rejects.toMatchObject({ reason: 'limit_exceeded' })
+    })
+
+    it('are made with tags that the account has room for, with those of other keys', async () => {
+      const tagsOf = (from: number, count: number) =>
+        Array.from({ length: count }, (_, at) => `t${from + at}`)
+      const refused = (tags: string[]) =>
+        make({ tags }).then(
+          () => '',
+          ({ message }: Error) => message,
+        )
+      for (let at = 0; at < maxAccountTags - 20; at += 20) await make({ tags: tagsOf(at, 20) })
+      const { secret, keyId } = await make({ tags: tagsOf(maxAccountTags - 20, 19) })
+      expect(await refused(['new', 'newer'])).toMatch(`at most ${maxAccountTags} different tags`)
+      await arrive(1, secret)
+      expect(await refused(['t0', 'new', 'newer'])).toMatch(/different tags, with those of its join keys/)
+      expect(await refused(['t0', 'new'])).toBe('')
+      expect(await refused(['t1', 'newer'])).toMatch('different tags')
+      // Its device has the tags still.
+      await one().joinKeys.revoke(accountId, keyId, '')
+      expect(await refused(['newer'])).toMatch('different tags')
+      await one().store.run(sql`UPDATE join_keys SET revoked_at = 1`)
+      expect(await refused(tagsOf(3000, 20))).toBe('')
     })
 
     it('are removed with their uses ninety days after they have expired', async () => {

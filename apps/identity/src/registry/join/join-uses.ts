@@ -7,7 +7,7 @@ import type { WaitingDevice } from '@selvedge/protocol/console'
 import { fingerprintOf, joinLimits, joinName, shortIdOf } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
-import { isOpen, type JoinKey, takeTurn, usedCount } from './join-keys.ts'
+import { isOpen, type JoinKey, needsApproval, takeTurn, usedCount } from './join-keys.ts'
 
 /** A device that shows a key. */
 export interface Joining {
@@ -61,8 +61,8 @@ function insertUse(joining: Joining, state: 'joined' | 'waiting', now: number, o
   const rest = sql`CAST(${state} AS TEXT), CAST(${serial} AS TEXT), CAST(${address} AS TEXT), CAST(${now} AS BIGINT)`
   return {
     sql: `${row.sql}, 1 + ${usedCount}, ${rest.sql}, ${state === 'joined' ? isNow : 0} FROM join_keys
-      WHERE key_id = ? AND needs_approval = ? AND ${only.sql} ON CONFLICT DO NOTHING RETURNING number`,
-    values: [...row.values, ...rest.values, ...[key.keyId, state === 'waiting' ? 1 : 0], ...only.values],
+      WHERE key_id = ? AND ${state === 'waiting' ? '' : 'NOT '}${needsApproval} AND ${only.sql} ON CONFLICT DO NOTHING RETURNING number`,
+    values: [...row.values, ...rest.values, key.keyId, ...only.values],
   }
 }
 

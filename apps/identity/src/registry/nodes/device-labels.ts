@@ -18,6 +18,8 @@ interface TagChange {
 
 export interface DeviceLabels {
   find(accountId: string, nodeId: string): Promise<DeviceLabel>
+  /** Tags of the devices of an account, at most as many as it may have. */
+  tagsOf(accountId: string): Promise<string[]>
   /**
    * Replaces the label of a device, while the device belongs to the account.
    *
@@ -48,6 +50,18 @@ export const toLabel = (row: Row | undefined): DeviceLabel => ({
   tags: JSON.parse((row?.label_tags as string | null | undefined) ?? '[]') as string[],
 })
 
+/** Each step finds the next tag in the index. */
+async function readTags(store: SqlStore, accountId: string): Promise<string[]> {
+  const rows = await store.run(
+    sql`WITH RECURSIVE tag (value) AS (
+        SELECT MIN(value) FROM device_facets WHERE account_id = ${accountId} AND kind = 'tag'
+        UNION ALL SELECT (SELECT MIN(value) FROM device_facets
+          WHERE account_id = ${accountId} AND kind = 'tag' AND value > tag.value) FROM tag WHERE tag.value IS NOT NULL)
+      SELECT value FROM tag WHERE value IS NOT NULL LIMIT ${maxAccountTags}`,
+  )
+  return rows.map((row) => row.value as string)
+}
+
 export function createDeviceLabels(store: SqlStore): DeviceLabels {
   async function find(accountId: string, nodeId: string): Promise<DeviceLabel> {
     const [row] = await store.run(
@@ -57,19 +71,11 @@ export function createDeviceLabels(store: SqlStore): DeviceLabels {
     return toLabel(row)
   }
 
-  /** Reads no more tags than there may be: each step finds the next one in the index. */
   async function expectRoom(accountId: string, tags: readonly string[]): Promise<void> {
     const isNew = await Promise.all(tags.map(async (tag) => !(await isKnown(accountId, tag))))
     const added = isNew.filter(Boolean).length
     if (added === 0) return
-    const [row] = await store.run(
-      sql`WITH RECURSIVE tag (value) AS (
-          SELECT MIN(value) FROM device_facets WHERE account_id = ${accountId} AND kind = 'tag'
-          UNION ALL SELECT (SELECT MIN(value) FROM device_facets
-            WHERE account_id = ${accountId} AND kind = 'tag' AND value > tag.value) FROM tag WHERE tag.value IS NOT NULL)
-        SELECT COUNT(value) AS count FROM (SELECT value FROM tag LIMIT ${maxAccountTags}) AS known`,
-    )
-    if (Number(row?.count) + added > maxAccountTags)
+    if ((await readTags(store, accountId)).length + added > maxAccountTags)
       throw new RpcError('limit_exceeded', `an account has at most ${maxAccountTags} different tags`)
   }
 
@@ -102,6 +108,7 @@ export function createDeviceLabels(store: SqlStore): DeviceLabels {
 
   return {
     find,
+    tagsOf: (accountId) => readTags(store, accountId),
     async set(accountId, nodeId, label) {
       await expectRoom(accountId, label.tags)
       await write(accountId, nodeId, label)

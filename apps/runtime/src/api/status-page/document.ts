@@ -1,5 +1,6 @@
 /** The document of the status page: one file, with nothing from elsewhere. Texts of the device are set as text, never as HTML. */
 import { noticeReasons, rpcPath } from '@selvedge/protocol'
+import { fingerprint } from '@selvedge/protocol/tokens'
 import { pageNonceHeader } from '@selvedge/service-kit/http'
 
 const mark = (cloth: string): string =>
@@ -83,6 +84,7 @@ function render(me) {
   const count = me.notices.length
   showState(count === 0 ? 'Running' : count === 1 ? '1 notice' : count + ' notices', count === 0 ? 'good' : 'warn')
   show('node', me.nodeId)
+  show('fingerprint', me.nodeId.slice(0, ${fingerprint.characters}).match(/.{${fingerprint.group}}/g).join('-'), me.accountId ? '' : 'An owner who approves this device compares it')
   if (me.accountId) show('account', me.accountId)
   else show('account', 'No account', 'Add this device to an account: selvedge account associate')
   show('version', me.version)
@@ -144,6 +146,7 @@ export const createDocument = (pageNonce: string): string => `<!doctype html>
 <section aria-labelledby="device-title"><h2 id="device-title">Device</h2><dl>
 ${row('account', 'Account', true)}
 ${row('node', 'Node ID', true)}
+${row('fingerprint', 'Fingerprint', true)}
 ${row('version', 'Version')}
 ${row('address', 'Local address')}
 ${row('time', 'Time')}

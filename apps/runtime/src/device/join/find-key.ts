@@ -21,6 +21,8 @@ const fallback = 'none'
 const maxBytes = 1024
 
 export interface KeySources {
+  /** Path of the key that a person gave to the runtime, which may be missing; "" without one. */
+  readonly given: string
   /** Value of the setting or the environment variable; "" without one. */
   readonly value: string
   /** Path of a file; "" without one. */
@@ -30,7 +32,9 @@ export interface KeySources {
 }
 
 /** @returns undefined where no key is set */
-export function findJoinKey({ value, file, credentials }: KeySources): FoundKey | undefined {
+export function findJoinKey({ given, value, file, credentials }: KeySources): FoundKey | undefined {
+  const stored = given === '' ? undefined : readStart(given, refusalOf).content
+  if (stored !== undefined) return asKey(stored, given)
   if (value !== '') return asKey(value, 'identity.joinKey')
   if (file !== '') return readKeyFile(file)
   const path = credentials === undefined ? undefined : join(credentials, credential)

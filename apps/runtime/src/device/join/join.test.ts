@@ -4,6 +4,7 @@ import type { EdgeTokenResponse } from '@selvedge/protocol'
 import type { JoinClaim, NodeStatement } from '@selvedge/protocol/tokens'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { RequestEdgeToken } from '../cloud/edge-token-request.ts'
 import { createNotices } from '../node/notices.ts'
 import { initialState, type RuntimeState } from '../state.ts'
 import type { FoundKey } from './find-key.ts'
@@ -18,6 +19,7 @@ let claims: (JoinClaim | undefined)[]
 let answers: (object | Error)[]
 let again: number
 let diskIsFull: boolean
+let given: string | undefined
 beforeEach(() => {
   vi.useFakeTimers()
   value = initialState
@@ -26,6 +28,7 @@ beforeEach(() => {
   answers = []
   again = 0
   diskIsFull = false
+  given = undefined
 })
 afterEach(() => void vi.useRealTimers())
 
@@ -43,6 +46,10 @@ function open(found: FoundKey | null = { key }, serial?: string) {
         return value
       },
     },
+    given: {
+      store: async (each) => void (given = each),
+      remove: async () => void (given = undefined),
+    },
     used: {
       has: (each) => used.includes(each),
       add: async (each, isCredential) => void used.push(isCredential ? `${each} of a file` : each),
@@ -55,9 +62,12 @@ function open(found: FoundKey | null = { key }, serial?: string) {
         value = { ...value, accountId }
       },
     },
-    again: async () => void again++,
+    async again() {
+      again++
+      if (given !== undefined) await request(statement)
+    },
   })
-  const request = join.wrap(async (_statement, claim) => {
+  const request: RequestEdgeToken = join.wrap(async (_statement, claim) => {
     claims.push(claim)
     const next = answers.shift() ?? { account_id: value.accountId }
     if (next instanceof Error) throw next
@@ -199,6 +209,72 @@ describe('a key that is refused', () => {
     answers = [refused('access_denied')]
     await expect(device.request(statement)).rejects.toThrow('no')
     expect([claims.length, device.reasons()]).toEqual([1, []])
+  })
+})
+
+describe('a key that a person gives to the runtime', () => {
+  const other = `sj_${'o'.repeat(32)}`
+
+  it('is stored, shown at once in place of the one before, and used up with the account', async () => {
+    const device = open({ key, isCredential: true })
+    answers = [refused()]
+    await device.request(statement)
+    answers = [joined]
+    expect(await device.joinAccount(other)).toEqual({ accountId: 'a', state: 'joined' })
+    expect(claims.at(-1)).toEqual({ key: other })
+    expect([used, given, device.reasons()]).toEqual([[other], undefined, []])
+  })
+
+  it('is refused with the reason, and neither stored nor shown again', async () => {
+    const device = open(null)
+    answers = [refused()]
+    await expect(device.joinAccount(other)).rejects.toMatchObject({
+      reason: 'join_key_refused',
+      message: 'no',
+    })
+    await device.request(statement)
+    expect([claims, given, device.reasons(), vi.getTimerCount()]).toEqual([
+      [{ key: other }, undefined, undefined],
+      undefined,
+      [],
+      0,
+    ])
+  })
+
+  it('that is refused leaves the key of the configuration, which is shown again', async () => {
+    const device = open({ key })
+    answers = [refused()]
+    await expect(device.joinAccount(other)).rejects.toThrow('no')
+    answers = [joined]
+    await device.request(statement)
+    expect([claims.at(-1), used]).toEqual([{ key }, [key]])
+  })
+
+  it('waits for an approval, and is stored meanwhile', async () => {
+    const device = open(null)
+    answers = [waiting]
+    expect(await device.joinAccount(other)).toEqual({ accountId: '', state: 'waiting' })
+    expect([given, device.reasons()]).toEqual([other, ['join_waiting']])
+  })
+
+  it('is stored where no service answers, and shown with the next request', async () => {
+    const device = open(null)
+    answers = [new Error('no network')]
+    expect(await device.joinAccount(other)).toEqual({ accountId: '', state: 'trying' })
+    answers = [joined]
+    await device.request(statement)
+    expect([claims, used, given]).toEqual([[{ key: other }, { key: other }], [other], undefined])
+  })
+
+  it('changes nothing of a device that has an account, and one joins at a time', async () => {
+    const device = open(null)
+    answers = [waiting]
+    const first = device.joinAccount(other)
+    await expect(device.joinAccount(key)).rejects.toMatchObject({ reason: 'busy' })
+    await first
+    value = { ...initialState, accountId: 'b' }
+    await expect(device.joinAccount(key)).rejects.toMatchObject({ reason: 'already_associated' })
+    expect(given).toBe(other)
   })
 })
 

@@ -5,12 +5,15 @@
 import { OAuthFailure } from '@selvedge/client'
 import type { EdgeTokenResponse } from '@selvedge/protocol'
 import type { Log } from '@selvedge/service-kit/log'
-import { inBackground, safely } from '@selvedge/service-kit/safely'
+import { inBackground } from '@selvedge/service-kit/safely'
 import type { Account } from '../account/account.ts'
 import type { RequestEdgeToken } from '../cloud/edge-token-request.ts'
 import type { Notices } from '../node/notices.ts'
 import type { StateStore } from '../state.ts'
+import { createAgain, type Outcome } from './again.ts'
 import type { FoundKey } from './find-key.ts'
+import type { GivenKey } from './given-key.ts'
+import { createJoinNow, type JoinNow } from './join-now.ts'
 import type { UsedKeys } from './used-keys.ts'
 
 export interface Join {
@@ -18,6 +21,8 @@ export interface Join {
   wrap(request: RequestEdgeToken): RequestEdgeToken
   /** To be called before the first request. */
   connect(parts: JoinConnections): void
+  /** Joins by a key that a person gives now. */
+  readonly joinAccount: JoinNow
   /** To be called when the account of the device has changed, and that is on the disk. */
   accountChanged(): void
   stop(): void
@@ -32,6 +37,7 @@ interface JoinConnections {
 export interface JoinParts {
   readonly found: FoundKey | undefined
   readonly used: UsedKeys
+  readonly given: Pick<GivenKey, 'store' | 'remove'>
   readonly state: Pick<StateStore, 'value'>
   readonly notices: Notices
   readonly log: Log
@@ -39,75 +45,79 @@ export interface JoinParts {
   readonly serial: string | undefined
 }
 
-/** Milliseconds until the next request: of a device that waits for an approval, and after a refusal; each doubles. */
-const delays = { waiting: { first: 30_000, max: 600_000 }, refused: { first: 60_000, max: 6 * 3_600_000 } }
+interface Refusal {
+  readonly key: string
+  readonly cause: OAuthFailure
+}
 
-export function createJoin({ found, used, state, notices, log, serial }: JoinParts): Join {
+export function createJoin({ found, used, given, state, notices, log, serial }: JoinParts): Join {
   let key = found?.key !== undefined && !used.has(found.key) ? found.key : undefined
+  let refusal: Refusal | undefined
   let connections: JoinConnections | undefined
-  let timer: NodeJS.Timeout | undefined
-  let delayMs = 0
-  let outcome: keyof typeof delays | undefined
   /** Whether the key is in the next request. */
   let isDue = true
+  const again = createAgain(async () => {
+    isDue = true
+    // If it fails, the contact with the service begins again.
+    await connections?.again().catch(() => undefined)
+  })
   if (found?.problem !== undefined) notices.raise('join_refused', { problem: found.problem })
 
   const hasAccount = () => state.value.accountId !== '' || state.value.report !== null
 
+  function setKey(next: string | undefined): void {
+    key = next
+    isDue = true
+    refusal = undefined
+    again.clear()
+    for (const each of ['join_waiting', 'join_refused'] as const) notices.clear(each)
+  }
+
   async function useUp(): Promise<void> {
     if (key === undefined) return
     const own = key
-    key = undefined
-    clearTimeout(timer)
-    notices.clear('join_waiting')
-    notices.clear('join_refused')
+    setKey(undefined)
     // If the disk refuses it, the next start writes it: the device has its account then.
-    await used.add(own, found?.isCredential === true)
+    await used.add(own, own === found?.key && found.isCredential === true)
+    await given.remove()
   }
 
-  function askAgain(now: keyof typeof delays): void {
-    const { first, max } = delays[now]
-    delayMs = outcome === now ? Math.min(delayMs * 2, max) : first
-    outcome = now
-    isDue = now === 'waiting'
-    clearTimeout(timer)
-    const again = safely('join.again', async () => {
-      isDue = true
-      // If it fails, the contact with the service begins again.
-      await connections?.again().catch(() => undefined)
-    })
-    timer = setTimeout(again, delayMs * (0.75 + Math.random() / 2))
-    timer.unref()
+  function askAgain(outcome: Outcome, cause?: OAuthFailure): void {
+    isDue = outcome === 'waiting'
+    notices.clear(outcome === 'waiting' ? 'join_refused' : 'join_waiting')
+    notices.raise(`join_${outcome}`, { cause })
+    again.after(outcome)
   }
 
   async function learn(answer: EdgeTokenResponse): Promise<void> {
-    if (answer.join === 'waiting') {
-      notices.clear('join_refused')
-      notices.raise('join_waiting', {})
-      askAgain('waiting')
-    }
+    if (answer.join === 'waiting') askAgain('waiting')
     if (answer.join !== 'joined' || answer.account_id === '') return
     await connections!.account.join(answer.account_id)
     log.info('this device has joined an account by its join key', { accountId: answer.account_id })
     await useUp()
   }
 
-  /** Whether a service refused the key, and would answer without it. */
-  const isRefusal = (cause: unknown): boolean =>
-    cause instanceof OAuthFailure && ['invalid_grant', 'temporarily_unavailable'].includes(cause.reason)
-
-  if (hasAccount()) inBackground('join.used', useUp())
+  const followAccount = () => {
+    if (hasAccount()) inBackground('join.used', useUp())
+  }
+  followAccount()
   return {
+    joinAccount: createJoinNow({
+      ...{ given, state, notices, hasAccount, setKey, key: () => key },
+      request: () => connections!.again(),
+      refusalOf: (each) => (refusal?.key === each ? refusal.cause : undefined),
+    }),
     wrap: (request) => async (statement) => {
-      if (key === undefined || !isDue || hasAccount() || statement.account) return request(statement)
+      const shown = key
+      if (shown === undefined || !isDue || hasAccount() || statement.account) return request(statement)
       let answer: EdgeTokenResponse
       try {
-        answer = await request(statement, { key, ...(serial !== undefined && { serial }) })
+        answer = await request(statement, { key: shown, ...(serial !== undefined && { serial }) })
       } catch (cause) {
         if (!isRefusal(cause)) throw cause
-        notices.clear('join_waiting')
-        notices.raise('join_refused', { cause })
-        askAgain('refused')
+        refusal = { key: shown, cause }
+        // A person may have given another key meanwhile.
+        if (shown === key) askAgain('refused', cause)
         return request(statement)
       }
       await learn(answer)
@@ -116,9 +126,11 @@ export function createJoin({ found, used, state, notices, log, serial }: JoinPar
     connect(parts) {
       connections = parts
     },
-    accountChanged() {
-      if (hasAccount()) inBackground('join.used', useUp())
-    },
-    stop: () => clearTimeout(timer),
+    accountChanged: followAccount,
+    stop: again.clear,
   }
 }
+
+/** Whether a service refused the key, and would answer without it. */
+const isRefusal = (cause: unknown): cause is OAuthFailure =>
+  cause instanceof OAuthFailure && ['invalid_grant', 'temporarily_unavailable'].includes(cause.reason)

@@ -7,12 +7,14 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { findJoinKey } from './find-key.ts'
+import { openGivenKey } from './given-key.ts'
 import { openUsedKeys } from './used-keys.ts'
 
 const key = `sj_${'k'.repeat(32)}`
@@ -25,14 +27,16 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 const path = () => join(folder, 'join-key')
-const nothing = { value: '', file: '', credentials: undefined }
+const nothing = { given: '', value: '', file: '', credentials: undefined }
 
 describe('a join key', () => {
   it('is the value of the setting, else in its file, else a credential of the unit', () => {
     const other = `sj_${'o'.repeat(32)}`
     writeFileSync(path(), `${other}\n`, { mode: 0o600 })
-    expect(findJoinKey({ value: ` ${key}\n`, file: path(), credentials: folder })).toEqual({ key })
-    expect(findJoinKey({ value: '', file: path(), credentials: folder })).toEqual({ key: other })
+    expect(findJoinKey({ ...nothing, value: ` ${key}\n`, file: path(), credentials: folder })).toEqual({
+      key,
+    })
+    expect(findJoinKey({ ...nothing, file: path(), credentials: folder })).toEqual({ key: other })
     expect(findJoinKey({ ...nothing, credentials: folder })).toEqual({ key: other, isCredential: true })
     expect(findJoinKey(nothing)).toBeUndefined()
   })
@@ -86,6 +90,21 @@ describe('a join key', () => {
   it('is read of no more than a kibibyte', () => {
     writeFileSync(path(), `${key}${' '.repeat(100_000)}x`, { mode: 0o600 })
     expect(findJoinKey({ ...nothing, file: path() })).toEqual({ key })
+  })
+})
+
+describe('a join key that a person gave to the runtime', () => {
+  it('is used before any other, until it is removed', async () => {
+    const given = openGivenKey(folder)
+    const sources = { ...nothing, given: given.path, value: key }
+    expect(findJoinKey(sources)).toEqual({ key })
+    const other = `sj_${'o'.repeat(32)}`
+    await given.store(other)
+    expect(findJoinKey(sources)).toEqual({ key: other })
+    expect(statSync(given.path).mode & 0o777).toBe(0o600)
+    await given.remove()
+    await given.remove()
+    expect(findJoinKey(sources)).toEqual({ key })
   })
 })
 

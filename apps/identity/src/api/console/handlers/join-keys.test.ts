@@ -15,11 +15,13 @@ const shown = { keyId: 'k', title: '', uses: 5, expiresAt: '2027-01-01T00:00:00.
 let calls: unknown[]
 let entries: AuditEntry[]
 let failure: Error | undefined
+let rule: boolean
 let handlers: ReturnType<typeof joinKeyHandlers>
 beforeEach(() => {
   calls = []
   entries = []
   failure = undefined
+  rule = false
   handlers = joinKeyHandlers({
     joinKeys: {
       async create(key) {
@@ -40,6 +42,13 @@ beforeEach(() => {
       async decide(...of) {
         if (failure && of[1] === 'n2') throw failure
         calls.push(of)
+      },
+    },
+    joinRules: {
+      find: async () => ({ approve: rule }),
+      async set(...of) {
+        calls.push(of)
+        rule = of[1].approve
       },
     },
     joinBlocks: {
@@ -122,4 +131,17 @@ it('names a full disk, and hides any other failure', async () => {
   expect(await decide()).toMatchObject({ failed: [{ nodeId: 'n2', reason: 'storage_full' }] })
   failure = new Error('a bug')
   await expect(decide()).rejects.toThrow('a bug')
+})
+
+it('changes the rule of the account, and records each change once', async () => {
+  expect(await handlers['join.rules']({}, actor, context)).toEqual({ approve: false })
+  for (let at = 0; at < 2; at++)
+    expect(await handlers['join.set_rules']({ approve: true }, actor, context)).toEqual({ approve: true })
+  expect(calls).toEqual([
+    ['a', { approve: true }],
+    ['a', { approve: true }],
+  ])
+  expect(entries).toMatchObject([
+    { action: 'join.set_rules', accountId: 'a', detail: 'approval: as the key states → each device' },
+  ])
 })

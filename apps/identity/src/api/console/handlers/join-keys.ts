@@ -5,6 +5,7 @@ import type { HandlersOf } from '@selvedge/protocol/jsonrpc'
 import { storageRefusal } from '@selvedge/service-kit/store'
 import type { JoinBlocks } from '../../../registry/join/join-blocks.ts'
 import type { JoinKeys } from '../../../registry/join/join-keys.ts'
+import type { JoinRules } from '../../../registry/join/join-rules.ts'
 import type { JoinUses } from '../../../registry/join/join-uses.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
 import { type Actor, auditOf } from '../context.ts'
@@ -12,6 +13,7 @@ import { type Actor, auditOf } from '../context.ts'
 export interface JoinKeyParts {
   readonly joinKeys: JoinKeys
   readonly joinUses: JoinUses
+  readonly joinRules: JoinRules
   readonly joinBlocks: Pick<JoinBlocks, 'block'>
   readonly audit: Audit
 }
@@ -24,6 +26,7 @@ interface JoinContext {
 export function joinKeyHandlers({
   joinKeys,
   joinUses,
+  joinRules,
   joinBlocks,
   audit,
 }: JoinKeyParts): HandlersOf<JoinKeysMethods, { readonly person: Actor }, JoinContext> {
@@ -72,6 +75,17 @@ export function joinKeyHandlers({
       return devices ? joinBlocks.block(keyId, context.address) : { blocked: 0, toBlock: 0 }
     },
     'join.waiting': (_, actor) => joinUses.waiting(accountOf(actor)),
+    'join.rules': (_, actor) => joinRules.find(accountOf(actor)),
+    async 'join.set_rules'({ approve }, actor, context) {
+      const before = await joinRules.find(accountOf(actor))
+      await joinRules.set(accountOf(actor), { approve })
+      const [from, to] = [before.approve, approve].map((each) => (each ? 'each device' : 'as the key states'))
+      if (from !== to)
+        await audit.record(
+          auditOf(actor, context, 'join.set_rules', '', { detail: `approval: ${from} → ${to}` }),
+        )
+      return { approve }
+    },
     'join.approve': ({ nodeIds }, actor, context) => decide(nodeIds, 'approved', actor, context),
     'join.refuse': ({ nodeIds }, actor, context) => decide(nodeIds, 'refused', actor, context),
   }
