@@ -11,6 +11,7 @@ export interface RouteProps {
 
 const DevicesView = lazyView(() => import('./views/devices/devices.tsx'))
 const DeviceView = lazyView(() => import('./views/device/device.tsx'))
+const JoinKeysView = lazyView(() => import('./views/join-keys/join-keys.tsx'))
 const ProjectsView = lazyView(() => import('./views/projects/projects.tsx'))
 const ProjectView = lazyView(() => import('./views/projects/project.tsx'))
 const AccountView = lazyView(() => import('./views/account/account.tsx'))
@@ -20,7 +21,10 @@ const AuditView = lazyView(() => import('./views/audit.tsx'))
 /** Views of signed-in people. */
 export const routes: Readonly<Record<string, FunctionComponent<RouteProps>>> = {
   '': () => <DevicesView />,
-  devices: ({ id, part }) => (id === '' ? <DevicesView /> : <DeviceView nodeId={id} part={part} />),
+  devices: ({ id, part }) => {
+    if (id === 'join-keys') return <JoinKeysView />
+    return id === '' ? <DevicesView /> : <DeviceView nodeId={id} part={part} />
+  },
   projects: ({ id, part }) => (id === '' ? <ProjectsView /> : <ProjectView clientId={id} part={part} />),
   account: () => <AccountView />,
   people: () => <PeopleView />,

@@ -239,6 +239,7 @@ describe('the console', needs('chromium-headless-shell'), () => {
     const views: readonly (readonly [string, string, string | RegExp])[] = [
       ['devices', '/devices', 'Devices'],
       ['device', `/devices/${nodeId}`, 'weather-station-7'],
+      ['join-keys', '/devices/join-keys', 'Join keys'],
       ['projects', '/projects', 'Projects'],
       ['project', projectPath, 'Weather stations'],
       ['account', '/account', 'Your account'],
@@ -299,6 +300,7 @@ describe('the console', needs('chromium-headless-shell'), () => {
     const paths = [
       '/devices',
       `/devices/${nodeId}`,
+      '/devices/join-keys',
       '/projects',
       projectPath,
       '/people',

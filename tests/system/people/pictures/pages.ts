@@ -22,6 +22,7 @@ export const shownPages = (projectPath: string): readonly ShownPage[] => [
   { name: 'device', path: device, heading: /./, needsDevice: true },
   { name: 'device-sharing', path: `${device}/sharing`, heading: /./, needsDevice: true },
   { name: 'device-settings', path: `${device}/settings`, heading: /./, needsDevice: true },
+  { name: 'join-keys', path: '/devices/join-keys', heading: 'Join keys' },
   { name: 'projects', path: '/projects', heading: 'Projects' },
   { name: 'project', path: projectPath, heading: 'Weather stations' },
   { name: 'project-settings', path: `${projectPath}/settings`, heading: 'Weather stations' },

@@ -2,7 +2,9 @@ import type { BulkResult } from '@selvedge/protocol/console'
 import { useState } from 'preact/hooks'
 import { api } from '../../api.ts'
 import { Action } from '../../parts/action.tsx'
+import { count } from '../../parts/count.ts'
 import { Dialog } from '../../parts/dialog.tsx'
+import { FailureDialog } from '../../parts/failure-dialog.tsx'
 import { Field, Form } from '../../parts/form.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -12,9 +14,6 @@ import { useHome } from '../../state/viewer.ts'
 import { type BulkCall, changeAll } from './bulk.ts'
 import { type Chosen, findAll, maxSelected, type Selection } from './selection.ts'
 import './bulk-bar.css'
-
-const count = (number: number): string =>
-  number === 1 ? '1 device' : `${number.toLocaleString('en')} devices`
 
 interface BulkProps {
   readonly selection: Selection
@@ -56,7 +55,13 @@ export default function BulkBar({ selection, query, total, onChanged }: BulkProp
           </button>
         </div>
       )}
-      {failures && <FailureDialog failures={failures} onClose={() => setFailures(undefined)} />}
+      {failures && (
+        <FailureDialog
+          failed={failures.failed}
+          nameOf={(nodeId) => failures.chosen.get(nodeId) ?? nodeId}
+          onClose={() => setFailures(undefined)}
+        />
+      )}
     </>
   )
 }
@@ -163,30 +168,4 @@ function Destructive({ size, change, isOwner }: ChangeProps & { isOwner: boolean
 interface Failures {
   readonly failed: BulkResult['failed']
   readonly chosen: Chosen
-}
-
-/** Rows of a list of failures: more are counted. */
-const maxShown = 50
-
-function FailureDialog({
-  failures: { failed, chosen },
-  onClose,
-}: {
-  failures: Failures
-  onClose: () => void
-}) {
-  return (
-    <Dialog title={`${count(failed.length)} not changed`} closing="Done" onClose={onClose}>
-      <ul class="stack close">
-        {failed.slice(0, maxShown).map(({ nodeId, message }) => (
-          <li key={nodeId}>
-            <strong>{chosen.get(nodeId) ?? nodeId}</strong>
-            <br />
-            <small>{message}</small>
-          </li>
-        ))}
-      </ul>
-      {failed.length > maxShown && <p class="faint">and {count(failed.length - maxShown)} more</p>}
-    </Dialog>
-  )
 }

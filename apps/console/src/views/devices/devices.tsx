@@ -32,7 +32,7 @@ export default function DevicesView() {
         !isEmpty && (
           <>
             <ExportMenu query={query} />
-            <ConnectLink />
+            <ConnectLinks />
           </>
         )
       }
@@ -121,9 +121,14 @@ const Pager = lazyView(() => import('./pager.tsx'))
 /** Loaded with the first selected device. */
 const BulkBar = lazyView(() => import('./bulk-bar.tsx'))
 
-const ConnectLink = () => (
-  <Link to="/projects" class="btn primary">
-    <Icon name="plus" />
-    Connect a device
-  </Link>
+const ConnectLinks = () => (
+  <>
+    <Link to="/devices/join-keys" class="btn">
+      Join keys
+    </Link>
+    <Link to="/projects" class="btn primary">
+      <Icon name="plus" />
+      Connect a device
+    </Link>
+  </>
 )

@@ -22,6 +22,7 @@ export default function NoDevices({ search, onClear }: { search: string | undefi
       <Empty icon="cpu" title="No devices yet" text="Run this on a device. It shows up here by itself.">
         <Copy isCommand label="Command that connects a device" text="selvedge up" />
         <Link to="/projects">Other ways to connect</Link>
+        <Link to="/devices/join-keys">Many devices: join keys</Link>
       </Empty>
     </Card>
   )

@@ -29,6 +29,9 @@ export function Connect({ project }: { project: ConsoleProject }) {
         ))}
       </div>
       {way === 'curl' ? <WithCurl project={project} /> : <WithCommands platform={way} project={project} />}
+      <p class="soft">
+        Many devices? <Link to="/devices/join-keys">Join keys</Link> connect them by themselves.
+      </p>
     </Card>
   )
 }
