@@ -1,6 +1,6 @@
 /** Each way in which the engine is missing has a command that ends it. */
-import { expect, it } from 'vitest'
-import { deniedHint, missingHint, unansweredHint } from './engine-hints.ts'
+import { describe, expect, it } from 'vitest'
+import { deniedHint, isOfOtherUser, missingHint, otherUserHint, unansweredHint } from './engine-hints.ts'
 
 const podman = '/run/podman/podman.sock'
 
@@ -48,8 +48,36 @@ it.each([
     'sudo systemctl restart docker.socket',
   ],
   ['another engine, that does not answer', unansweredHint('/run/own.sock', {}), 'Start the engine again.'],
+  ['a runtime as root, with the engine of a user', otherUserHint(0), 'systemctl enable --now podman.socket'],
+  [
+    'a user, with the engine of another one',
+    otherUserHint(1000),
+    'systemctl --user enable --now podman.socket',
+  ],
   ['a socket that may not be opened', unansweredHint(podman, { code: 'EACCES' }), 'podman'],
 ])('%s', (_, hint, command) => {
   expect(hint).toContain(command)
   expect(hint).not.toContain('doctor')
+})
+
+describe('an engine with a user that may not open a folder of the runtime', () => {
+  const folder = '/var/lib/selvedge/oci'
+  it.each([
+    `error while creating mount source path '${folder}/a-1': mkdir /var/lib/selvedge: permission denied`,
+    `error while creating mount source path '${folder}/a-1': mkdir ${folder}: permission denied`,
+    `statfs ${folder}/a-1/hosts: permission denied`,
+    `make cli opts(): Stat ${folder}/a-1: Permission denied`,
+  ])('is recognized: %s', (text) => {
+    expect(isOfOtherUser(text, ['/run/selvedge-secrets', folder])).toBe(true)
+  })
+
+  it.each([
+    `mkdir ${folder}/a-1: no space left on device`,
+    `mkdir /var/lib/selvedge-other: permission denied`,
+    'mkdir /srv: permission denied',
+    `exec: "/app": permission denied`,
+    '',
+  ])('is not any other refusal: %j', (text) => {
+    expect(isOfOtherUser(text, ['/run/selvedge-secrets', folder])).toBe(false)
+  })
 })

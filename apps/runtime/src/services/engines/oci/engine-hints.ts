@@ -1,5 +1,6 @@
 /** What to do about a container engine that is missing, that this user may not use, or that does not answer. */
 import { userInfo } from 'node:os'
+import { isInFolder } from '@selvedge/protocol'
 
 /** User of the installed service: see `packaging/systemd`. */
 const serviceUser = 'selvedge'
@@ -47,3 +48,29 @@ export function unansweredHint(socketPath: string, cause: unknown): string {
     ? 'Start the engine again.'
     : `Start the engine again: sudo systemctl restart ${unit}.socket`
 }
+
+/** System calls of an engine that mounts a folder; Docker tries to make one that it does not see. */
+const mounting = new Set(['mkdir', 'stat', 'lstat', 'statfs', 'open'])
+
+/**
+ * Whether a refusal means that the engine runs as a user that may not open what the runtime mounts into each container.
+ *
+ * @param text of the refusal, such as `mkdir /var/lib/selvedge: permission denied`
+ * @param folders of the runtime
+ */
+export function isOfOtherUser(text: string, folders: readonly string[]): boolean {
+  const [before = '', denied] = text.split(/: permission denied/i)
+  const [path = '', call = ''] = before.split(' ').toReversed()
+  const isAbove = (one: string, other: string) => one === other || isInFolder(other, one)
+  return (
+    denied !== undefined &&
+    mounting.has(call.toLowerCase()) &&
+    folders.some((each) => isAbove(each, path) || isAbove(path, each))
+  )
+}
+
+/** @param user ID of the runtime's user */
+export const otherUserHint = (user = process.getuid?.()): string =>
+  user === 0
+    ? 'The runtime runs as root, and the engine does not: start the engine of root (systemctl enable --now podman.socket) and name its socket in oci.socket, or run the runtime as the user of the engine.'
+    : 'Use the engine of the user of the runtime: systemctl --user enable --now podman.socket, and leave oci.socket empty.'

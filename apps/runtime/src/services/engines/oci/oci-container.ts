@@ -13,6 +13,7 @@ import { createVolumes } from './create-volumes.ts'
 import { expectFreePort } from './device-port.ts'
 import type { DiskWatch } from './disk-watch.ts'
 import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine-api.ts'
+import { isOfOtherUser, otherUserHint } from './engine-hints.ts'
 import type { EngineImages } from './engine-images.ts'
 import type { EngineTraits, TraitsOf } from './engine-traits.ts'
 import { type Given, holdGiven, verifyGiven } from './given.ts'
@@ -35,7 +36,7 @@ import { initContainer, openOutput } from './open-output.ts'
 import type { Destinations } from './outbound/destinations.ts'
 import type { Outbound } from './outbound/outbound.ts'
 import { layersOf, outboundLayer, type Users } from './profile.ts'
-import { openSecretFiles, type SecretFiles, secretsFolder } from './secret-files.ts'
+import { openSecretFiles, type SecretFiles, secretsFolder, secretsFolders } from './secret-files.ts'
 import { openSocketFolder, type SocketFolder } from './socket-folder.ts'
 import { type UsersOf, usersIn } from './users.ts'
 import { shortHash, type Volumes, volumesOf } from './volumes.ts'
@@ -100,7 +101,7 @@ export async function startContainer(host: OciHost, plan: Plan): Promise<OciInst
       release()
     }
   } catch (cause) {
-    throw cause instanceof EngineError ? startFailure(cause) : cause
+    throw cause instanceof EngineError ? startFailure(host, cause) : cause
   }
 }
 
@@ -374,8 +375,14 @@ function portsIn(
 }
 
 /** What the engine or the device lacks is not the fault of the container, and passes. */
-function startFailure(cause: EngineError): RpcError {
+function startFailure({ folder, owner }: OciHost, cause: EngineError): RpcError {
   const { message, shortage } = cause
+  if (isOfOtherUser(message, [folder, ...secretsFolders(owner)]))
+    return new RpcError(
+      'engine_unavailable',
+      `the user of the container engine may not open ${folder}, which each container mounts: ${message}`,
+      { cause, hint: otherUserHint() },
+    )
   if (shortage === undefined)
     return new RpcError('container_failed', `the engine refused it: ${message}`, { cause })
   const detail = `the engine could not start it: ${message}`

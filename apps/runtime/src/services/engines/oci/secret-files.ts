@@ -38,6 +38,11 @@ const candidates = (): string[] => {
   )
 }
 
+const folderIn = (parent: string, owner: string): string => join(parent, `selvedge-secrets-${owner}`)
+
+/** Where the folder of all secret files of a runtime may be. */
+export const secretsFolders = (owner: string): string[] => candidates().map((each) => folderIn(each, owner))
+
 /**
  * The folder of all secret files of this runtime, mode 0700.
  *
@@ -57,7 +62,7 @@ export function secretsFolder(owner: string, folders: readonly string[] = candid
             : 'Containers get secrets on Linux only; functions get them here, too.',
       },
     )
-  const path = join(parent, `selvedge-secrets-${owner}`)
+  const path = folderIn(parent, owner)
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (cause) {
