@@ -13,7 +13,7 @@ export const deployImage = method({
   name: 'deployImage',
   summary: 'Stores an image on the device.',
   description:
-    'Idempotent: content is stored once, by its digest. An image with the same name is replaced, unless the name follows from the file alone: that is a conflict. Containers run the old version until they are deployed again.',
+    'Idempotent: content is stored once, by its digest. An image with the same name is replaced. Without the parameter `name`, it is so only if it is of the same repository; else that is a conflict. Containers run the old version until they are deployed again.',
   params: [
     edgeAccessToken,
     param(

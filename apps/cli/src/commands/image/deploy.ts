@@ -1,5 +1,7 @@
+import { expectedImageName, imageName } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { UsageError } from '../../failure.ts'
 import { pullImage } from './pull.ts'
 import { readSource, uploadArchive, uploadFolder } from './upload.ts'
 
@@ -27,9 +29,9 @@ export const imageDeploy = command({
   ],
   run: async (context, { args: [source = ''], options }) => {
     const kind = readSource(source)
+    const name = readName(options.name)
     const newToken = () => accessTokenOf(context, options, 'openid edge:mcm')
     const edgeAccessToken = await newToken()
-    const name = typeof options.name === 'string' && options.name !== '' ? options.name : undefined
     if (kind === 'reference')
       return pullImage(context, edgeAccessToken, source, { name, now: options.now === true })
     const tokens = { edgeAccessToken, newToken }
@@ -37,3 +39,14 @@ export const imageDeploy = command({
     return (await uploadFolder(context, tokens, source, name)).image
   },
 })
+
+/** @throws UsageError for what no image can be named */
+function readName(given: unknown): string | undefined {
+  if (typeof given !== 'string' || given === '') return undefined
+  const read = imageName.safeParse(given)
+  if (read.success) return read.data
+  throw new UsageError(
+    `--name is ${JSON.stringify(given.slice(0, 100))}; expected ${expectedImageName}`,
+    'For example --name camera',
+  )
+}

@@ -9,6 +9,10 @@ export const imageRemove = command({
   options: accessTokenOptions,
   run: async (context, { args: [id = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
-    return ofClient(edgeAccessToken, context.runtime.removeImage({ edgeAccessToken, id }))
+    return ofClient(
+      edgeAccessToken,
+      context.runtime.removeImage({ edgeAccessToken, id }),
+      '"selvedge image list" shows what there is.',
+    )
   },
 })

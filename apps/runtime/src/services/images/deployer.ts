@@ -169,9 +169,11 @@ async function keep(
   naming: Naming,
   { commit }: Inspected,
 ): Promise<ImageRecord> {
-  const { name, isFromFile } = chooseName(naming, packed.repoTags)
+  const chosen = chooseName(naming, packed.repoTags)
+  const { name } = chosen
   const key = keyOf(owner, name)
-  if (isFromFile) expectNotOther(name, store.value.images[key], packed.config.digest)
+  const { repoTags } = packed
+  expectNotOther(chosen, store.value.images[key], { digest: packed.config.digest, repoTags })
   await stored.makeRoomFor(key, owner)
   const content = await commit().catch(async (cause) => {
     // What was stored of it before it failed.

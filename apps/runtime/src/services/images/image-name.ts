@@ -11,8 +11,8 @@ export interface Naming {
 
 export interface ChosenName {
   readonly name: string
-  /** Whether the name follows from the file alone: then it does not replace an image. */
-  readonly isFromFile: boolean
+  /** What the name is from; a name that the caller did not give replaces no image of another origin. */
+  readonly from: 'caller' | 'tag' | 'file'
 }
 
 /** Of an archive without any name. */
@@ -22,27 +22,50 @@ const endings = new Set(['tar', 'tgz', 'gz', 'zst', 'oci'])
 
 /** @param tags names that the archive has; the first one counts that is a name */
 export function chooseName({ given, file = '' }: Naming, tags: readonly string[]): ChosenName {
-  const named = given ?? tags.find((tag) => cleanNameOf(tag) !== '')
-  if (named !== undefined) return { name: cleanNameOf(named) || unnamed, isFromFile: false }
+  if (given !== undefined) return { name: cleanNameOf(given) || unnamed, from: 'caller' }
+  const tag = tags.find((each) => cleanNameOf(each) !== '')
+  if (tag !== undefined) return { name: cleanNameOf(tag), from: 'tag' }
   const parts = file.split(/[/\\]/).at(-1)!.split('.')
   while (parts.length > 1 && endings.has(parts.at(-1)!.toLowerCase())) parts.pop()
-  return { name: cleanNameOf(parts.join('.')) || unnamed, isFromFile: true }
+  return { name: cleanNameOf(parts.join('.')) || unnamed, from: 'file' }
 }
 
-/** @throws RpcError `conflict` */
+interface Known {
+  readonly digest: string
+  readonly repoTags: readonly string[]
+}
+
+/**
+ * Whether an image may have a name: one that the caller did not give replaces no image but of the same repository.
+ *
+ * @param existing what has the name now
+ * @throws RpcError `conflict`
+ */
 export function expectNotOther(
-  name: string,
-  existing: { readonly digest: string } | undefined,
-  digest: string,
+  { name, from }: ChosenName,
+  existing: Known | undefined,
+  { digest, repoTags }: Known,
 ): void {
-  if (existing === undefined || existing.digest === digest) return
-  throw new RpcError(
-    'conflict',
-    `the archive has no name; by its file it would be ${JSON.stringify(name)}, which is another image`,
-    {
-      hint: 'Give a name: the form field "name", "?name=", or "selvedge image deploy --name". An image of that name is replaced.',
-    },
-  )
+  if (from === 'caller' || existing === undefined || existing.digest === digest) return
+  const shown = JSON.stringify(name)
+  const [own, other] = [repositoryOf(repoTags), repositoryOf(existing.repoTags)]
+  if (from === 'tag' && (other === undefined || own === other)) return
+  const problem =
+    from === 'file'
+      ? `the archive has no name; by its file it would be ${shown}, which is another image`
+      : `the image ${shown} of this device is ${JSON.stringify(other)}, and this one is ${JSON.stringify(own)}`
+  throw new RpcError('conflict', problem, {
+    hint: 'Give a name: the form field "name", "?name=", or "selvedge image deploy --name". An image of that name is replaced.',
+  })
+}
+
+/** The repository of the tag that names an image, as Docker completes it; undefined without such a tag. */
+function repositoryOf(tags: readonly string[]): string | undefined {
+  const tag = tags.find((each) => cleanNameOf(each) !== '')
+  if (tag === undefined) return undefined
+  const repository = tag.replace(/@.*$/s, '').replace(/:[^/:]*$/, '')
+  // Images that were built on a machine have no registry, or this one.
+  return repository.replace(/^(?:localhost|docker\.io)\//, '').replace(/^library\//, '')
 }
 
 /** The last part of a repository without its tag, as the API family names images; "" if nothing of it can be in a name. */

@@ -155,7 +155,7 @@ export async function readTar(
     working = working.then(() => take(entry))
   }
   const onIgnored = ({ type }: Entry) => fail(broken(whyIgnored(type)))
-  const onError = (cause: Error) => fail(broken(`the archive is broken: ${cause.message}`, cause))
+  const onError = (cause: Error) => fail(broken(whyBroken(cause, entries), cause))
   parser.on('entry', safely('tar.entry', onEntryFound, fail))
   parser.on('ignoredEntry', safely('tar.ignored-entry', onIgnored, fail))
   parser.on('error', safely('tar.error', onError, fail))
@@ -218,3 +218,9 @@ function cleanPath(raw: string): string {
     throw broken(`the archive has an entry that leads out of it: ${JSON.stringify(raw.slice(0, 200))}`)
   return parts.join('/')
 }
+
+/** @param entries that were read before */
+const whyBroken = ({ message }: Error, entries: number): string =>
+  entries === 0 && message.includes('checksum')
+    ? 'the file is not a tar archive'
+    : `the archive is broken: ${message.replace(/^TAR_\w+: /, '')}`
