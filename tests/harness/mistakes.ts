@@ -66,6 +66,7 @@ export const mistakes: readonly Mistake[] = [
     dev broken.yaml
     image deploy nowhere.tar
     image deploy text.txt
+    image deploy full --name A␣B
     image pack nowhere -o x.tar
     image remove nothing
     container deploy --name x --image nothing
@@ -95,6 +96,7 @@ export const mistakes: readonly Mistake[] = [
     gps update --latitude 49
     gps follow
     nodes --cluster near
+    nodes --cluster proximity
     nodes --cluster proximity --radius far
     nodes --cluster proximity --radius 0
     location share everyone 1km
@@ -126,6 +128,7 @@ export const mistakes: readonly Mistake[] = [
     admin project offline nothing --max-days many
     admin node block nothing
     admin store backup nowhere/copy
+    admin store copy --from sqlite:nowhere.db --to nowhere
     token access
     account associate --token-file text.txt
     watch fixs

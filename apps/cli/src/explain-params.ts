@@ -20,8 +20,13 @@ export function explainParams(cause: unknown, command: CommandDeclaration): Expl
   const [, name, rest] = /^[\w.]{1,80}: parameter "(\w{1,80})" (.*)$/s.exec(cause.message) ?? []
   const typed = name === undefined || rest === undefined ? undefined : typedName(name, command)
   if (typed === undefined) return { message: cause.message, hint }
-  return { message: `${typed} ${rest!.replace('a decimal string or a finite number', 'a number')}`, hint }
+  const [, whole, decimals] = /^is "(-?\d{1,3}),(\d{1,20})"; expected/.exec(rest!) ?? []
+  if (whole !== undefined)
+    return { message: `${typed} ${plain(rest!)}`, hint: `Did you mean ${whole}.${decimals}?` }
+  return { message: `${typed} ${plain(rest!)}`, hint }
 }
+
+const plain = (problem: string): string => problem.replace('a decimal string or a finite number', 'a number')
 
 /** The option or argument for a parameter: `--client-id` for `clientId`. */
 function typedName(name: string, { options = [], args = [] }: CommandDeclaration): string | undefined {

@@ -95,7 +95,7 @@ function describeConnection({ reason, cause }: ConnectionFailure, message: strin
     const { reason: fault } = cause as Error & { reason?: string }
     return { code: exitCodes.failed, message: cause.message, hint: faultHint(fault) }
   }
-  if (reason === 'not_running') return { code: exitCodes.notRunning, message, hint: notRunningHint }
+  if (reason === 'not_running') return { code: exitCodes.notRunning, message, hint: notRunningHint(message) }
   if (reason === 'timeout') return { code: exitCodes.failed, message, hint: timeoutHint }
   return { code: exitCodes.failed, message, ...(reason !== 'aborted' && { hint: addressHint }) }
 }
@@ -111,8 +111,15 @@ const clientHint =
 const scopeHint =
   'Name the scopes that the project has: --scope "openid edge:mcm". The page of the project in the console shows them.'
 const signInHint = 'Sign in again with "selvedge login", or give a new developer ID token.'
-const notRunningHint =
-  'Start it ("npm start" in a clone, else its service), or name the device with --context, --state or --url.'
+const isOnThisMachine = (host: string): boolean => /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(host)
+
+/** @param message names the address or the folder where nothing answers */
+function notRunningHint(message: string): string {
+  const [, host] = /at https?:\/\/(\[[\d:a-f]+\]|[^:/\s]+)/.exec(message) ?? []
+  return host === undefined || isOnThisMachine(host)
+    ? 'Start it ("npm start" in a clone, else its service), or name the device with --context, --state or --url.'
+    : 'Check the address, and that the service runs there and this network reaches it.'
+}
 const timeoutHint = 'Try again. "selvedge status" shows which services answer.'
 const addressHint =
   'Check that the address is that of the right service: --url is for the runtime, --identity-url for the identity service, --discovery-url for the discovery service.'

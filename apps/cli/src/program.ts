@@ -215,7 +215,8 @@ const plain = (problem: string): string =>
     .replace(/^required option '(.*)' not specified$/, 'the option $1 is missing')
     .replace(
       /^too many arguments for '(\w+)'\. Expected (\d+) arguments? but got \d+: /,
-      '"$1" has $2 arguments, and got: ',
+      (_, name: string, count: string) =>
+        `"${name}" accepts ${count === '0' ? 'no arguments' : count === '1' ? 'one argument' : `${count} arguments`}, and got: `,
     )
     .replace(/^missing required argument '(.*)'$/, '<$1> is missing')
     .replace(/\.$/, '')

@@ -23,7 +23,7 @@ export function readOptions(text: string): Options {
     const value = given[name] === undefined ? usual : Number(given[name])
     if (!(value > 0 && value <= most[name]) && !(name === 'queries' && value === 0))
       throw new ConfigError(
-        `--${name} is ${String(given[name])}; expected a number above 0 and up to ${most[name]}`,
+        `--${name} is ${JSON.stringify(given[name])}; expected a number above 0 and up to ${most[name]}`,
       )
     return value
   }

@@ -1,3 +1,4 @@
+import { isSelvedgeError } from '@selvedge/client'
 import {
   type Cluster,
   clusters,
@@ -8,7 +9,7 @@ import {
 } from '@selvedge/protocol'
 import { command } from '../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
-import { UsageError } from '../failure.ts'
+import { exitCodes, UsageError } from '../failure.ts'
 import { formatHuman } from '../output/human.ts'
 
 type Result = ResultOf<typeof methods.getNodes>
@@ -42,7 +43,7 @@ export const nodes = command({
       ...(typeof options.after === 'string' && { after: options.after }),
     }
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:clusters')
-    return context.runtime.getNodes({ edgeAccessToken, cluster, options: asked })
+    return context.runtime.getNodes({ edgeAccessToken, cluster, options: asked }).catch(explainNoLocation)
   },
   human: ({ type, data, stale, ageSeconds, next }: Result) => {
     const rows = data.map((node) => ({
@@ -62,6 +63,16 @@ export const nodes = command({
     return [rows.length === 0 ? nobody[type] : formatHuman(rows), ...notes].join('\n')
   },
 })
+
+/** @throws always */
+function explainNoLocation(cause: unknown): never {
+  if (!isSelvedgeError(cause) || cause.reason !== 'not_found') throw cause
+  throw new UsageError(
+    'the location of this device is not known',
+    'Report it, or set gps.source: selvedge gps update --longitude <degrees> --latitude <degrees> --speed 0 --bearing 0',
+    exitCodes.failed,
+  )
+}
 
 function readNumber(name: string, text: string): number {
   const value = Number(text)

@@ -84,11 +84,14 @@ function readDeveloper({ developerTokenFile, clientId }: Options) {
   return { clientId, developerIdToken: readTokenFile(developerTokenFile) }
 }
 
-export function tokenNeeded({ context }: Selection, more = ''): UsageError {
+export function tokenNeeded({ context, env }: Selection, more = ''): UsageError {
+  // The commands that come here with a token in the environment get a new one.
+  const options = env.SELVEDGE_ACCESS_TOKEN ? '' : '--token-file, or '
   const unused = context && ` SELVEDGE_ACCESS_TOKEN is not used with the context ${context.name}.`
+  const variable = options === '' ? '.' : ', or set SELVEDGE_ACCESS_TOKEN.'
   return signInNeeded(
-    `an access token is needed${more}`,
-    `Sign in with "selvedge login", or give --token-file, or --developer-token-file with --client-id${unused ? `.${unused}` : ', or set SELVEDGE_ACCESS_TOKEN.'}`,
+    options === '' && !context ? `you are not signed in${more}` : `an access token is needed${more}`,
+    `Sign in with "selvedge login", or give ${options}--developer-token-file with --client-id${unused ? `.${unused}` : variable}`,
   )
 }
 

@@ -82,7 +82,7 @@ describe('a call for one of a client', () => {
   it('names the client where nothing was found', async () => {
     await expect(ofClient(token, Promise.reject(failure('not_found', 'Own hint.')))).rejects.toMatchObject({
       reason: 'not_found',
-      hint: expect.stringMatching(/^Own hint\. Images .* for the client c1\./),
+      hint: expect.stringMatching(/^Own hint\. Each client .* for the client c1\./),
     })
   })
 })

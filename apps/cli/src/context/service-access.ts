@@ -1,4 +1,4 @@
-/** The images and containers that a command sees belong to the client of its token: what is said about them names it. */
+/** What a command sees belongs to the client of its token: messages about it name the client. */
 import { RpcFailure } from '@selvedge/client'
 import { catalogue } from '@selvedge/protocol'
 import { onOneLine } from '@selvedge/protocol/redaction'
@@ -9,7 +9,7 @@ import { readBearer } from './person.ts'
 
 /** Why something that another client deployed is not there, and what to do. */
 const aboutClient = (edgeAccessToken: string): string =>
-  `Images and containers belong to the client that deployed them, and this token is for the client ${readBearer(edgeAccessToken)?.clientId ?? '(not stated)'}. For those of another client: selvedge login --client-id <id>, or --developer-token-file with --client-id.`
+  `Each client sees only its own, and this token is for the client ${readBearer(edgeAccessToken)?.clientId ?? '(not stated)'}. For another client: selvedge login --client-id <id>, or --developer-token-file with --client-id.`
 
 /** Explains an empty list to people. The result itself stays a list. */
 export function explainEmpty(
@@ -47,7 +47,7 @@ export async function ofClient<T>(
   }
 }
 
-const usualHint = '"selvedge ps" and "selvedge image list" show what there is.'
+const usualHint = '"selvedge ps" shows what there is.'
 
 /** A container that is not in the list. @param what is looked for */
 export const noContainer = (id: string, edgeAccessToken: string, what = 'container'): UsageError =>

@@ -14,8 +14,6 @@ export function openSql(url: string, migrations: Migrations): Promise<SqlStore> 
   if (url.startsWith('sqlite:')) return openSqlite(url.slice('sqlite:'.length), migrations)
   if (/^postgres(?:ql)?:\/\//.test(url)) return openPostgres(url, migrations)
   return Promise.reject(
-    new StoreError(
-      `the store ${JSON.stringify(url)} is neither sqlite:<file> nor postgres://user:password@host/database`,
-    ),
+    new StoreError(`the store ${JSON.stringify(url)} is neither sqlite:<file> nor postgres://host/database`),
   )
 }

@@ -35,6 +35,11 @@ export function findEntry(folder: string, main: unknown): string {
       `${folder} holds both ${entry} and ${other}`,
       'Remove one of them, or name the function with "main" in its package.json.',
     )
+  if (!existsSync(folder))
+    throw new UsageError(
+      `there is no folder ${JSON.stringify(folder)}`,
+      'Name the folder of a function, or create one: selvedge init worker hello',
+    )
   throw new UsageError(
     `${folder} holds neither index.ts nor index.js nor index.wasm`,
     'A function begins in one of these files, or in the "main" of its package.json. "selvedge init worker <dir>" makes an example.',

@@ -29,13 +29,18 @@ export const adminStoreCopy = command({
     }
     const { status, stdout, stderr } = spawnSync(nodeOfPrograms(), [program], { env, encoding: 'utf8' })
     if (status !== 0) {
-      throw new UsageError(
-        stderr.trim().replace(/^error: /, '') || 'the copy failed',
-        'Stop the identity service first. The new store must be empty. The old store was not changed.',
-      )
+      const problem = stderr.trim().replace(/^error: /, '') || 'the copy failed'
+      throw new UsageError(problem, `${nextStep(problem)} The old store was not changed.`)
     }
     return JSON.parse(stdout) as { rows: number; tables: Record<string, number> }
   },
   human: ({ rows }) =>
     `${rows} rows copied. Start the identity service with SELVEDGE_IDENTITY_STORE set to the new store, and with the same secret keys.`,
 })
+
+function nextStep(problem: string): string {
+  if (problem.includes(' is neither ')) return 'For example: --to postgres://user@host/database.'
+  if (problem.startsWith("can't open the database")) return 'Check the URL, and that the database runs.'
+  if (problem.includes('is not empty')) return 'Name an empty store.'
+  return 'Stop the identity service first.'
+}
