@@ -6,10 +6,13 @@ import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { functionImage, writeFile } from '../../harness/archives.ts'
 import { cliEnvOf, runCli } from '../../harness/cli.ts'
+import { type ConsoleSession, enterByLink, projectWith, reasonOf } from '../../harness/console.ts'
 import { createNodeKey } from '../../harness/device.ts'
+import { adminOf } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
 import { temporaryFolder } from '../../harness/processes.ts'
 import { type Services, startServices } from '../../harness/services.ts'
+import { type FaultyRegistry, startFaultyRegistry } from '../pulls/registry.ts'
 
 const megabyte = 1024 * 1024
 const source = `export default { fetch: () => new Response('x') }`
@@ -20,11 +23,21 @@ describe('on a full disk', needs('mounts'), () => {
   let services: Services
   let env: Record<string, string>
   let basePath: string
+  let registry: FaultyRegistry
+  let owner: ConsoleSession
 
   beforeAll(async () => {
     ;[folder, files] = [await temporaryFolder(), await temporaryFolder()]
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m,mode=0700', 'tmpfs', folder.path])
-    services = await startServices({ args: ['--images.reserve=0'], env: { SELVEDGE_STATE: folder.path } })
+    registry = await startFaultyRegistry({ name: 'full', fault: () => ({}), layerBytes: [300_000] })
+    const insecure = `--images.insecure=${registry.reference.split('/')[0]}`
+    services = await startServices({
+      args: ['--images.reserve=0', insecure],
+      env: { SELVEDGE_STATE: folder.path },
+    })
+    const { email } = services.developer
+    const { link } = await adminOf(folder.path)['account.link']({ email })
+    owner = await enterByLink(services.stack.identity.url, link, email)
     basePath = (await services.deploy('before', source)).basePath
     env = {
       ...cliEnvOf({ state: folder.path }),
@@ -32,19 +45,23 @@ describe('on a full disk', needs('mounts'), () => {
       XDG_CONFIG_HOME: files.path,
     }
     writeFile(files.path, 'image.tar', functionImage(source.padEnd(200_000, '/'), 'later'))
+    fill()
+  })
+  afterAll(async () => {
+    rmSync(join(folder.path, 'filler'), { force: true })
+    await services?.stop()
+    registry?.stop()
+    execFileSync('umount', ['-l', folder.path])
+    for (const each of [folder, files]) await each.remove()
+  })
+
+  function fill(): void {
     try {
       writeFileSync(join(folder.path, 'filler'), Buffer.alloc(24 * megabyte))
     } catch {
       // Full, as it should be.
     }
-  })
-  afterAll(async () => {
-    rmSync(join(folder.path, 'filler'), { force: true })
-    await services?.stop()
-    execFileSync('umount', ['-l', folder.path])
-    for (const each of [folder, files]) await each.remove()
-  })
-
+  }
   const run = (...args: readonly string[]) => runCli(args, env)
   const image = () => join(files.path, 'image.tar')
 
@@ -52,6 +69,11 @@ describe('on a full disk', needs('mounts'), () => {
     [
       'an image that is deployed',
       () => ['image', 'deploy', image()],
+      () => ['(storage_full)', 'hint: Remove images', 'free space on the disk of the state folder'],
+    ],
+    [
+      'an image of a registry',
+      () => ['image', 'deploy', registry.reference],
       () => ['(storage_full)', 'hint: Remove images', 'free space on the disk of the state folder'],
     ],
     [
@@ -79,6 +101,18 @@ describe('on a full disk', needs('mounts'), () => {
     for (const part of answer()) expect(out + errors).toContain(part)
   })
 
+  it('the audit log is shown, and has no entry of a change that the disk refused', async () => {
+    const actions = async () => (await owner.api['audit.list']({ before: null })).map(({ action }) => action)
+    const before = await actions()
+    expect(before.length).toBeGreaterThan(0)
+    expect(await reasonOf(owner.api['project.create'](projectWith({ name: 'later' })))).toBe('storage_full')
+    expect(await actions()).toEqual(before)
+    rmSync(join(folder.path, 'filler'))
+    expect(await reasonOf(owner.api['project.create'](projectWith({ name: 'later' })))).toBe('accepted')
+    expect(await actions()).toEqual(['project.create', ...before])
+    fill()
+  })
+
   it('a device that enrols is to come back, and has the ID of the line in the log', async () => {
     const key = createNodeKey()
     const url = services.stack.identity.url + identityPaths.edgeToken
@@ -103,6 +137,7 @@ describe('on a full disk', needs('mounts'), () => {
     expect((await services.call(basePath)).text).toBe('x')
     for (const args of [
       ['image', 'deploy', image()],
+      ['image', 'deploy', registry.reference],
       ['admin', 'enrolment', 'create'],
       ['admin', 'store', 'backup', join(folder.path, 'backup')],
     ])
