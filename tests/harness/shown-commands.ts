@@ -1,9 +1,11 @@
 /** Commands of `selvedge` that people are shown: in documents, hints, help and console. Checked by the parser of the command line. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ConsoleProject } from '@selvedge/protocol/console'
 import { commands } from '../../apps/cli/src/commands/index.ts'
 import type { Terminal } from '../../apps/cli/src/output/terminal.ts'
 import { runCli } from '../../apps/cli/src/program.ts'
+import { type Platform, stepsOf } from '../../apps/console/src/views/projects/connect/commands.ts'
 import { root } from './processes.ts'
 
 export interface Shown {
@@ -21,7 +23,7 @@ const program = /^\s*(?:[A-Z_]+=\S* )*((?:sudo )?(?:npx )?selvedge(?:-admin)? .*
 const noCommand = /^selvedge (?:is ready|backup VALUE|document VALUE|(?:help )?VALUE)/
 
 /** Lines of the shells in a document, and commands in its sentences. */
-export function inDocument(path: string): Shown[] {
+function inDocument(path: string): Shown[] {
   const text = readFileSync(join(root, path), 'utf8')
   const joined = text.replaceAll(/\\\n\s*/g, '  ')
   let language: string | undefined
@@ -38,7 +40,7 @@ export function inDocument(path: string): Shown[] {
 }
 
 /** Commands in a line of a shell: also in `$(…)`, and after `|` and `&&`. */
-export const inShell = (where: string, line: string): Shown[] =>
+const inShell = (where: string, line: string): Shown[] =>
   line
     .replace(/(?:^|\s)#(?:\s.*)?$/, '')
     .split(/\$\(|\)|&&|\|\||\||;/)
@@ -57,17 +59,56 @@ function inSentence(where: string, line: string): Shown[] {
 }
 
 /** Commands in the texts of a program, without its comments. */
-export function inSource(path: string): Shown[] {
+function inSource(path: string): Shown[] {
   const text = readFileSync(join(root, path), 'utf8').replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '')
   return text
     .split('\n')
     .flatMap((line, at) => inSentence(`${path}:${at + 1}`, line.replaceAll(/\$\{[^}]*\}/g, 'VALUE')))
 }
 
-export function filesIn(folder: string, ending: RegExp): string[] {
+function filesIn(folder: string, ending: RegExp): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => ending.test(name) && !/\.test\.tsx?$/.test(name) && !/node_modules|dist\//.test(name))
     .map((name) => join(folder, name))
+}
+
+const documents = [
+  'README.md',
+  ...['docs', 'apps/cli', 'examples', 'packages', 'packaging', 'deploy'].flatMap((each) =>
+    filesIn(each, /\.md$/),
+  ),
+]
+const sources = ['apps', 'packages', 'packaging'].flatMap((each) =>
+  filesIn(each, /\/src\/.*\.tsx?$|systemd\/.*$/),
+)
+
+/** What the page that connects a device is filled in with. */
+const project = {
+  clientId: 'demo-4f2a',
+  scopes: ['openid', 'edge:mcm', 'edge:clusters', 'edge:account:associate', 'offline_access'],
+} as unknown as ConsoleProject
+const services = {
+  identityUrl: 'https://id.example.com',
+  discoveryUrl: 'https://d.example.com',
+  version: '1.0.0',
+}
+
+/** Every command that people are shown, by where they see it. */
+export const shownIn = {
+  documents: (): Shown[] => documents.flatMap(inDocument),
+  /** Hints, messages and pages. */
+  sources: (): Shown[] => sources.flatMap(inSource),
+  help: (): Shown[] =>
+    commands.flatMap(({ path, examples = [] }) =>
+      examples.flatMap((line) => inShell(`help of ${path.join(' ')}`, line)),
+    ),
+  /** The page that connects a device. */
+  page: (platform: Platform): Shown[] =>
+    stepsOf(platform, services, project)
+      .flatMap((step) => step.commands.replaceAll(/\\\n/g, '').split('\n'))
+      .flatMap((line) =>
+        inShell(platform, line.replace('podman exec -it selvedge /usr/lib/selvedge/bin/', '')),
+      ),
 }
 
 /** Words of a shell: quotes are removed, and redirections are no words. */

@@ -2,29 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { commands, groups } from '../../apps/cli/src/commands/index.ts'
 import { everyday, sections } from '../../apps/cli/src/help/overview.ts'
-import { platforms, stepsOf } from '../../apps/console/src/views/projects/connect/commands.ts'
-import { filesIn, inDocument, inShell, inSource, problemOf, type Shown } from '../harness/shown-commands.ts'
-
-const documents = [
-  'README.md',
-  ...filesIn('docs', /\.md$/),
-  ...['apps/cli', 'examples', 'packages', 'packaging', 'deploy'].flatMap((folder) =>
-    filesIn(folder, /\.md$/),
-  ),
-]
-const sources = ['apps', 'packages', 'packaging'].flatMap((folder) =>
-  filesIn(folder, /\/src\/.*\.tsx?$|systemd\/.*$/),
-)
-
-const project = {
-  clientId: 'demo-4f2a',
-  scopes: ['openid', 'edge:mcm', 'edge:clusters', 'edge:account:associate', 'offline_access'],
-} as unknown as Parameters<typeof stepsOf>[2]
-const services = {
-  identityUrl: 'https://id.example.com',
-  discoveryUrl: 'https://d.example.com',
-  version: '1.0.0',
-}
+import { platforms } from '../../apps/console/src/views/projects/connect/commands.ts'
+import { problemOf, type Shown, shownIn } from '../harness/shown-commands.ts'
 
 async function problemsOf(shown: readonly Shown[]): Promise<string[]> {
   const found = []
@@ -37,31 +16,25 @@ async function problemsOf(shown: readonly Shown[]): Promise<string[]> {
 
 describe('each command that is shown is accepted by the command line', () => {
   it('in the documents', async () => {
-    const shown = documents.flatMap(inDocument)
+    const shown = shownIn.documents()
     expect(shown.length).toBeGreaterThan(200)
     expect(await problemsOf(shown)).toEqual([])
   })
 
   it('in hints, messages and pages', async () => {
-    const shown = sources.flatMap(inSource)
+    const shown = shownIn.sources()
     expect(shown.length).toBeGreaterThan(100)
     expect(await problemsOf(shown)).toEqual([])
   })
 
   it('in the examples of the help', async () => {
-    const shown = commands.flatMap(({ path, examples = [] }) =>
-      examples.flatMap((line) => inShell(`help of ${path.join(' ')}`, line)),
-    )
+    const shown = shownIn.help()
     expect(shown.length).toBeGreaterThan(20)
     expect(await problemsOf(shown)).toEqual([])
   })
 
   it.each(platforms)('on the page that connects a device: %s', async (platform) => {
-    const texts = stepsOf(platform, services, project).map((step) => step.commands.replaceAll(/\\\n/g, ''))
-    const lines = texts.flatMap((text) => text.split('\n'))
-    const shown = lines.flatMap((line) =>
-      inShell(platform, line.replace('podman exec -it selvedge /usr/lib/selvedge/bin/', '')),
-    )
+    const shown = shownIn.page(platform)
     expect(shown.length).toBeGreaterThanOrEqual(4)
     expect(await problemsOf(shown)).toEqual([])
   })

@@ -2,7 +2,7 @@
  * What apt does with the packages, by the dpkg of this machine: the whole machine is below an overlay, in which the packages are installed,
  * upgraded, removed and purged. systemd does not run there; `npm run installed` shows the services.
  */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,6 +10,7 @@ import { canMakeDebs, makeDeb } from '../../../packaging/deb/deb.ts'
 import { ownArchitecture, products } from '../../../packaging/products.ts'
 import { needs } from '../../harness/installed.ts'
 import { temporaryFolder } from '../../harness/processes.ts'
+import { type DebianRoot, makeDebianRoot } from './debian-root.ts'
 
 const architecture = ownArchitecture()
 const maintainer = { name: 'Jane Doe', email: 'jane@example.com' }
@@ -18,23 +19,15 @@ describe('a Debian package', {
   ...(architecture && canMakeDebs() ? needs('root', 'mounts', 'systemd-analyze') : { skip: true }),
 }, () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
-  let machine: string
-  const at = (path: string) => join(machine, path)
+  let debian: DebianRoot
+  const at = (path: string) => debian.at(path)
   const names = products.map(({ name }) => name)
 
   beforeAll(async () => {
     folder = await temporaryFolder()
-    machine = join(folder.path, 'machine')
-    for (const each of ['machine', 'disk', 'work']) mkdirSync(join(folder.path, each))
-    // An overlay on an overlay, such as a container's, needs a file system of its own for its upper folder.
-    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', join(folder.path, 'disk')])
-    for (const each of ['upper', 'work']) mkdirSync(join(folder.path, 'disk', each))
-    const layers = `lowerdir=/,upperdir=${folder.path}/disk/upper,workdir=${folder.path}/disk/work`
-    execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', layers, machine])
-    // The index of all manual pages of the machine is rebuilt for each change of packages otherwise.
-    rmSync(at('var/lib/man-db/auto-update'), { force: true })
-    // As on a machine where systemd runs; what it is asked is written down.
-    mkdirSync(at('run/systemd/system'), { recursive: true })
+    mkdirSync(join(folder.path, 'work'))
+    debian = makeDebianRoot(folder.path)
+    // What systemd is asked is written down.
     const record = (tool: string, more = '') =>
       writeFileSync(at(`usr/bin/${tool}`), `#!/bin/sh\necho ${tool} "$@" >>/calls\n${more}`, { mode: 0o755 })
     record('deb-systemd-invoke')
@@ -51,12 +44,12 @@ describe('a Debian package', {
       }
   })
   afterAll(async () => {
-    for (const each of ['machine', 'disk']) spawnSync('umount', [join(folder.path, each)])
+    debian.remove()
     await folder.remove()
   })
 
   const inMachine = (...args: string[]) => {
-    const { status, stdout, stderr } = spawnSync('/usr/sbin/chroot', [machine, ...args], {
+    const { status, stdout, stderr } = spawnSync('/usr/sbin/chroot', [debian.path, ...args], {
       encoding: 'utf8',
       env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
     })

@@ -3,7 +3,7 @@
  * overlay and in a network of its own, where a script replaces systemd.
  */
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { canMakeDebs, makeDeb } from '../../../packaging/deb/deb.ts'
@@ -12,6 +12,7 @@ import { makeAuthority } from '../../harness/authority.ts'
 import { needs } from '../../harness/installed.ts'
 import { makeNetworks, type Networks } from '../../harness/networks.ts'
 import { root, temporaryFolder } from '../../harness/processes.ts'
+import { addSystemTools, type DebianRoot, makeDebianRoot } from './debian-root.ts'
 
 const architecture = ownArchitecture()
 const maintainer = { name: 'Jane Doe', email: 'jane@example.com' }
@@ -34,9 +35,10 @@ describe('the page for operators', {
 }, () => {
   let packages: Awaited<ReturnType<typeof temporaryFolder>>
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
-  let machine: string
+  let debian: DebianRoot
   let networks: Networks
-  const at = (path: string) => join(machine, path)
+  const at = (path: string) => debian.at(path)
+  const mount = (...args: string[]) => expect(spawnSync('mount', args).status).toBe(0)
 
   beforeAll(async () => {
     packages = await temporaryFolder()
@@ -54,28 +56,10 @@ describe('the page for operators', {
 
   beforeEach(async () => {
     folder = await temporaryFolder()
-    machine = join(folder.path, 'machine')
-    for (const each of ['machine', 'disk']) mkdirSync(join(folder.path, each))
-    const mount = (...args: string[]) => expect(spawnSync('mount', args).status).toBe(0)
-    // An overlay on an overlay, such as a container's, needs a file system of its own for its upper folder.
-    mount('-t', 'tmpfs', 'tmpfs', join(folder.path, 'disk'))
-    for (const each of ['upper', 'work']) mkdirSync(join(folder.path, 'disk', each))
-    const layers = `lowerdir=/,upperdir=${folder.path}/disk/upper,workdir=${folder.path}/disk/work`
-    mount('-t', 'overlay', 'overlay', '-o', layers, machine)
+    debian = makeDebianRoot(folder.path)
     for (const each of ['proc', 'dev']) mount('--rbind', `/${each}`, at(each))
     networks = makeNetworks({ day: {} })
-
-    // The index of all manual pages of the machine is rebuilt for each change of packages otherwise.
-    rmSync(at('var/lib/man-db/auto-update'), { force: true })
-    mkdirSync(at('run/systemd/system'), { recursive: true })
-    copyFileSync(join(import.meta.dirname, 'day/systemctl'), at('usr/bin/systemctl'))
-    copyFileSync(join(import.meta.dirname, 'day/systemctl'), at('usr/bin/deb-systemd-invoke'))
-    // Everything runs as root here; `sudo -u` changes the user.
-    writeFileSync(
-      at('usr/bin/sudo'),
-      '#!/bin/sh\nif [ "$1" = -u ]; then user=$2; shift 2; exec setpriv --reuid="$user" --regid="$user" --init-groups "$@"; fi\nexec "$@"\n',
-      { mode: 0o755 },
-    )
+    addSystemTools(debian)
     writeFileSync(at('etc/hosts'), '127.0.0.1 localhost id.example.com\n')
     mkdirSync(at('day'))
     mount('--bind', join(packages.path, 'day'), at('day'))
@@ -92,9 +76,9 @@ describe('the page for operators', {
     spawnSync('sh', [
       '-c',
       'for each in /proc/[0-9]*/root; do [ "$(readlink "$each")" = "$0" ] && kill -KILL "$(echo "$each" | cut -d/ -f3)"; done; true',
-      machine,
+      debian.path,
     ])
-    for (const each of ['machine', 'disk']) spawnSync('umount', ['-R', '-l', join(folder.path, each)])
+    debian.remove()
     networks.remove()
     await folder.remove()
   })
@@ -108,7 +92,7 @@ describe('the page for operators', {
         'exec',
         networks.spaceOf('day'),
         'chroot',
-        machine,
+        debian.path,
         'bash',
         '-euo',
         'pipefail',
