@@ -102,24 +102,53 @@ export async function findObstacles(page: Page, rules: 'all' | 'colors' = 'all')
   }, chosen)
 }
 
-/** Elements that stick out of the page to the right; runs in the page. */
+/** Elements that stick out of the page to the right, and text of commands that a button covers; runs in the page. */
 export function findOverflow(): string[] {
+  type Rect = { left: number; right: number; top: number; bottom: number }
   type Box = {
-    getBoundingClientRect(): { right: number }
+    getBoundingClientRect(): Rect
     tagName: string
     className: unknown
-    closest(of: string): unknown
+    textContent: string
+    closest(of: string): Box | null
+    querySelectorAll(of: string): Iterable<Box>
   }
+  type Text = { selectNodeContents(of: Box): void; getClientRects(): Iterable<Rect> }
   const page = globalThis as unknown as {
     innerWidth: number
-    document: { documentElement: { scrollWidth: number }; querySelectorAll(of: string): Iterable<Box> }
+    document: {
+      documentElement: { scrollWidth: number }
+      querySelectorAll(of: string): Iterable<Box>
+      createRange(): Text
+    }
   }
-  if (page.document.documentElement.scrollWidth <= page.innerWidth) return []
-  return [...page.document.querySelectorAll('body *')]
-    .filter(
-      (each) => each.getBoundingClientRect().right > page.innerWidth && !each.closest('.scroll, pre, svg'),
+  const all = (selector: string) => [...page.document.querySelectorAll(selector)]
+  const overlap = (one: Rect, other: Rect) =>
+    Math.min(one.right, other.right) - Math.max(one.left, other.left) > 0.5 &&
+    Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 0.5
+  const covered = all('pre').filter((pre) => {
+    const seen = pre.getBoundingClientRect()
+    const text = page.document.createRange()
+    text.selectNodeContents(pre)
+    const buttons = [...(pre.closest('.code')?.querySelectorAll('button') ?? [])]
+    return [...text.getClientRects()].some((line) =>
+      buttons.some((each) => overlap(within(line, seen), each.getBoundingClientRect())),
     )
-    .map(({ tagName, className }) => `${tagName}.${String(className)}`)
+  })
+  /** What is scrolled out of the box is not seen. */
+  function within(line: Rect, { left, right }: Rect): Rect {
+    const { top, bottom } = line
+    return { top, bottom, left: Math.max(line.left, left), right: Math.min(line.right, right) }
+  }
+  const sticksOut = page.document.documentElement.scrollWidth > page.innerWidth
+  return [
+    ...covered.map(({ textContent }) => `a button covers "${textContent}"`),
+    ...all(sticksOut ? 'body *' : 'no-element')
+      .filter(
+        (each) => each.getBoundingClientRect().right > page.innerWidth && !each.closest('.scroll, pre, svg'),
+      )
+      .map(({ tagName, className }) => `${tagName}.${String(className)}`),
+  ]
 }
 
 /** How much the parts of a page have moved since it began to load, by themselves (Layout Instability API); runs in the page. */

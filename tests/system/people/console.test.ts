@@ -93,6 +93,16 @@ describe('the console', needs('chromium-headless-shell'), () => {
     await expect.poll(() => underWay.size === 0 && performance.now() - changedAt > quietMs).toBe(true)
   }
 
+  it('shows where the link for the first owner is, with the whole command beside its button', async () => {
+    for (const width of [320, 390, 1280]) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.goto(`${origin()}/`)
+      await page.getByRole('heading', { name: 'Finish the setup', level: 1 }).waitFor()
+      expect(await textOf('Command that prints the link')).toBe('sudo selvedge-admin account link')
+      expect(await page.evaluate(findOverflow)).toEqual([])
+    }
+  })
+
   it('lets the first owner in by the link of the start, with a passkey', async () => {
     await becomeOwner(page, stack.identity.ready.setup!)
     await page.getByText('No devices yet').waitFor()
@@ -104,6 +114,11 @@ describe('the console', needs('chromium-headless-shell'), () => {
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
     await takePictures(page, 'sign-in')
+    await page.locator('summary', { hasText: 'sign in' }).click()
+    await page.setViewportSize({ width: 390, height: 900 })
+    await textOf('Command that makes a sign-in link')
+    expect(await page.evaluate(findOverflow)).toEqual([])
+    await page.setViewportSize({ width: 1280, height: 900 })
     await page.goto(`${origin()}/projects`)
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor()
@@ -123,6 +138,7 @@ describe('the console', needs('chromium-headless-shell'), () => {
     await page.getByRole('button', { name: 'Create developer token' }).click()
     await page.getByRole('heading', { name: 'Your developer token' }).waitFor()
     await takePictures(page, 'token')
+    expect(await page.evaluate(findOverflow)).toEqual([])
     await page.getByRole('button', { name: 'Copy: Developer token', exact: true }).click()
     const token = await copied()
     expect(token).toBe(await textOf('Developer token'))

@@ -295,6 +295,15 @@ describe('the page of a fleet', needs('chromium-headless-shell'), () => {
       await page.setViewportSize({ width, height: 844 })
       await open('?version=1.3.0')
       await pick('van-001').check()
+      const [text, clear] = await Promise.all(
+        [bar().locator('strong'), bar().getByRole('button', { name: 'Clear selection' })].map(
+          async (each) => {
+            const { y, height } = (await each.boundingBox())!
+            return y + height / 2
+          },
+        ),
+      )
+      expect(Math.abs(text! - clear!)).toBeLessThan(4)
       found.push(...(await page.evaluate(findOverflow)).map((each) => `at ${width} px too wide: ${each}`))
       found.push(...(await findObstacles(page)))
       await page.getByRole('button', { name: 'Filter', exact: true }).click()

@@ -4,7 +4,7 @@ import type { GetFetch } from '@selvedge/service-kit/network'
 import { safely } from '@selvedge/service-kit/safely'
 
 /** Milliseconds until the head of an answer, for all of a long one, and without a keep-alive of a stream (it sends one every 15 s). */
-const limits = { headMs: 10_000, bodyMs: 120_000, silenceMs: 45_000 }
+const limits = { headMs: 10_000, bodyMs: 300_000, silenceMs: 45_000 }
 /** Largest event in characters. */
 const maxEventCharacters = 10_000
 
@@ -26,7 +26,7 @@ function createDeadline(signal?: AbortSignal) {
 }
 
 /**
- * A response with a long body: its head must arrive within 10 s, and all of it within two minutes.
+ * A response with a long body: its head must arrive within 10 s, and all of it within five minutes: 100,000 locations need 150 s at 30 kB/s.
  *
  * @param onEnd called once, when the body was read, has failed or was given up
  * @throws Error if it does not answer

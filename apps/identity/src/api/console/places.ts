@@ -38,7 +38,7 @@ export interface PlacesParts {
 const times = { answerMs: 10_000, pauseMs: 2000 }
 /** Lifetime of a token of this service for the discovery service, in seconds. */
 const tokenSeconds = 120
-/** Maximum parallel responses with all locations of one account: a client that does not read occupies one for two minutes. */
+/** Maximum parallel responses with all locations of one account: a client that does not read occupies one for five minutes. */
 const maxReading = 8
 /** Points of a track that the console shows. */
 const maxTrackPoints = 2000
