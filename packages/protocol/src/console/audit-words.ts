@@ -58,7 +58,7 @@ const verbs: Readonly<Record<string, string>> = {
   'project.offline': 'changed the leases of a project:',
   'project.update': 'changed the project',
   'recovery.create': 'created recovery codes',
-  'session.create': 'signed in with',
+  'session.create': 'signed in via',
   'session.revoke': 'signed a browser out',
   'session.use': 'used a session without its key:',
   'share.add': 'shared a service:',

@@ -68,3 +68,7 @@ export const shownPages = (projectPath: string): readonly ShownPage[] => [
     },
   },
 ]
+
+/** Waits until the map of the page, if it has one, shows the countries. */
+export const mapDrawn = (page: Page): Promise<void> =>
+  page.locator('.map:empty, .map [aria-busy]').first().waitFor({ state: 'detached', timeout: 120_000 })

@@ -9,7 +9,7 @@ import { needs } from '../../../harness/installed.ts'
 import { findObstacles, findOverflow } from '../../../harness/person.ts'
 import { root } from '../../../harness/processes.ts'
 import { measureFleet } from './measure.ts'
-import { type ShownPage, shownPages } from './pages.ts'
+import { mapDrawn, type ShownPage, shownPages } from './pages.ts'
 import { type Picture, writeSheet } from './sheet.ts'
 import { showOnSlowLine } from './slow-line.ts'
 import { type FleetStack, startFleetStack } from './stack.ts'
@@ -85,6 +85,7 @@ async function showPage(
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
       await open?.(page)
       await page.locator('main .bones').first().waitFor({ state: 'detached' })
+      await mapDrawn(page)
       const where = `${title} at ${width} px, ${colorScheme}`
       const file = join(folder, `${title}-${width}-${colorScheme}.png`)
       await saveAtRest(stack, file)

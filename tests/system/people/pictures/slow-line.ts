@@ -1,6 +1,6 @@
 /** Pages on a line of 30 kB/s with 800 ms to the server: what is seen meanwhile, and when all of it is there. */
 import { join } from 'node:path'
-import type { ShownPage } from './pages.ts'
+import { mapDrawn, type ShownPage } from './pages.ts'
 import { type Picture, writeSheet } from './sheet.ts'
 import type { FleetStack } from './stack.ts'
 
@@ -36,6 +36,7 @@ export async function showOnSlowLine(
     }
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor({ timeout: 120_000 })
     await page.locator('main .bones').first().waitFor({ state: 'detached', timeout: 120_000 })
+    await mapDrawn(page)
     const seconds = ((performance.now() - start) / 1000).toFixed(1)
     await save(`complete, at the latest after ${seconds} s`)
     await writeSheet(person.context, join(folder, `sheet-slow-${name}.png`), pictures)

@@ -53,9 +53,25 @@ export function openFleetMap(holder: HTMLElement, events: FleetMapEvents): Fleet
 
   const isReady = new Promise<void>((resolve) => map.once('load', () => resolve()))
   const unfollow = followTheme(() => void isReady.then(() => !isClosed && paintBase(map, paletteOf(holder))))
+  const beBusy = () => {
+    holder.ariaBusy = 'true'
+  }
+  const endBusy = () => {
+    holder.ariaBusy = null
+  }
+  beBusy()
   Promise.all([loadCountries(), isReady]).then(
-    ([countries]) => !isClosed && showCountries(map, countries),
-    () => !isClosed && events.onMissing(),
+    ([countries]) => {
+      if (isClosed) return
+      showCountries(map, countries)
+      map.on('dataloading', beBusy)
+      map.on('idle', endBusy)
+    },
+    () => {
+      if (isClosed) return
+      events.onMissing()
+      endBusy()
+    },
   )
 
   return {
