@@ -143,6 +143,15 @@ describe('the token of a command', () => {
     await expect(accessTokenOf(named, {}, 'openid')).rejects.toMatchObject({
       hint: expect.stringContaining('SELVEDGE_ACCESS_TOKEN is not used with the context kitchen.'),
     })
+    const unused = make({ logins: [], env: { SELVEDGE_ACCESS_TOKEN: 'env' } }).context
+    await expect(exchange(unused, {}, 'openid')).rejects.toMatchObject({
+      message: 'you are not signed in',
+      hint: 'Sign in with "selvedge login", or give --developer-token-file with --client-id.',
+    })
+    await expect(accountOf(unused)).rejects.toMatchObject({
+      message: `you are not signed in at ${identityUrl}`,
+      hint: 'Sign in with "selvedge login".',
+    })
     const problem = new UsageError('damaged', 'x')
     await expect(accessTokenOf(make({ logins: [], problems: [problem] }).context, {}, '')).rejects.toBe(
       problem,
