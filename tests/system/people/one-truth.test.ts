@@ -10,6 +10,7 @@ import { cliEnvOf, jsonOf, runCli } from '../../harness/cli.ts'
 import { createDevice, type Device, fixAt } from '../../harness/device.ts'
 import { accessToken, adminOf, createProject, runtimeOf } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
+import { whereProgramsStart } from '../../harness/limits.ts'
 import { becomeOwner, openBrowser, type PersonAtBrowser } from '../../harness/person.ts'
 import { type Program, type Stack, startProgram, startStack } from '../../harness/processes.ts'
 import { createProgramClock, type ProgramClock } from '../../harness/program-clock.ts'
@@ -98,7 +99,7 @@ describe('one truth', needs('chromium-headless-shell'), () => {
       const failed = Object.values(states).filter((each) => each === 'failed').length
       const counted = countStates(Object.values(states).map((state) => ({ state })))
       await expect
-        .poll(async () => [await ofApi(), await ofCli(), await ofPage(), await ofApi()])
+        .poll(async () => [await ofApi(), await ofCli(), await ofPage(), await ofApi()], whereProgramsStart)
         .toEqual([states, states, states, states])
       const sorted = (text: string) => text.split(', ').toSorted()
       await expect
