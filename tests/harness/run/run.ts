@@ -40,6 +40,7 @@ const hasWords = args.some((each) => !each.startsWith('-'))
 const chosen = hasWords || isRelated ? [] : (kinds ?? '').split(',').filter(Boolean)
 const related = isRelated ? [`--changed=${since}`, '--passWithNoTests'] : []
 
+/** Of this run: outcomes, and what its tests prepare once for all. */
 const folder = mkdtempSync(join(tmpdir(), 'selvedge-test-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
@@ -58,7 +59,7 @@ async function runVitest(more: readonly string[]): Promise<{ outcomes?: Outcomes
   rmSync(path, { force: true })
   const child = spawn(process.execPath, [vitest, 'run', ...more], {
     stdio: 'inherit',
-    env: { ...process.env, SELVEDGE_TEST_OUTCOMES: path },
+    env: { ...process.env, SELVEDGE_TEST_OUTCOMES: path, SELVEDGE_TEST_PREPARED: folder },
   })
   const [code, signal] = await once(child, 'exit')
   const outcomes = existsSync(path) ? { outcomes: readOutcomes(path) } : {}

@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -97,20 +97,44 @@ interface DatabaseCluster {
   readonly owner: { readonly uid: number; readonly gid: number } | undefined
 }
 
-/** Creates the files of a new server in a temporary folder. */
+/** Creates the files of a new server in a temporary folder: a copy of those of the first one of a run of the tests. */
 function initialize(programs: string): DatabaseCluster {
   const folder = mkdtempSync(join(tmpdir(), 'postgres-'))
   // The server refuses to run as root. Debian's package creates a user for it.
   const owner = process.getuid?.() === 0 ? userOf('postgres') : undefined
   if (owner) chownSync(folder, owner.uid, owner.gid)
   const data = join(folder, 'data')
+  const { SELVEDGE_TEST_PREPARED: prepared } = process.env
+  const first = prepared && join(prepared, 'postgres')
+  if (first && existsSync(first)) copy(first, data)
+  else {
+    makeData(programs, folder, data, owner)
+    if (first) keepFor(first, data)
+  }
+  return { folder, data, owner }
+}
+
+function makeData(programs: string, folder: string, data: string, owner: DatabaseCluster['owner']): void {
   const { status, stderr } = spawnSync(
     join(programs, 'initdb'),
     ['-D', data, '-U', 'selvedge', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale=C'],
     { ...owner, cwd: folder, encoding: 'utf8' },
   )
   if (status !== 0) throw new Error(`initdb failed: ${stderr}`)
-  return { folder, data, owner }
+}
+
+/** With owners and permissions. */
+const copy = (from: string, to: string) => execFileSync('cp', ['--archive', from, to])
+
+/** Of several that are made at the same time, the first one stays. */
+function keepFor(first: string, data: string): void {
+  const own = join(mkdtempSync(`${first}-`), 'data')
+  copy(data, own)
+  try {
+    renameSync(own, first)
+  } catch (cause) {
+    if (!existsSync(first)) throw cause
+  }
 }
 
 /** Whether a process has memory: one that exited may wait for its parent. */
