@@ -284,6 +284,13 @@ describe('the token endpoint of a runtime', () => {
 })
 
 describe('without the network', () => {
+  /** @returns the status of a request with the local token */
+  async function openContainers(): Promise<number> {
+    const url = `${services.url()}/mcm/v1/containers`
+    const proof = key.prove({ htm: 'GET', htu: url, accessToken: local, nonce: await nonce() })
+    return (await fetch(url, { headers: { Authorization: `DPoP ${local}`, DPoP: proof } })).status
+  }
+
   beforeAll(async () => {
     await services.stack.identity.stop('SIGKILL')
     const { text } = await send(await proven(), leaseForm())
@@ -313,9 +320,8 @@ describe('without the network', () => {
   })
 
   it('the local token opens a method with a proof, and nothing as a bearer token', async () => {
+    expect(await openContainers()).toBe(200)
     const url = `${services.url()}/mcm/v1/containers`
-    const proof = key.prove({ htm: 'GET', htu: url, accessToken: local, nonce: await nonce() })
-    expect((await fetch(url, { headers: { Authorization: `DPoP ${local}`, DPoP: proof } })).status).toBe(200)
     expect((await fetch(url, { headers: { Authorization: `Bearer ${local}` } })).status).toBe(401)
     expect((await fetch(url, { headers: { Authorization: `Bearer ${lease}` } })).status).toBe(401)
   })
@@ -378,12 +384,11 @@ describe('without the network', () => {
       // What the cloud learns of the lease that was used changes nothing of that.
       expect((await post(`${again.url}/revoke`, { token: local, ...own })).status).toBe(200)
 
+      expect(await openContainers()).toBe(200)
       // The holder of a lease may revoke it.
       expect((await post(`${again.url}/revoke`, { token: lease, ...own })).status).toBe(200)
-      const revokedAt = Date.now()
-      const checkedAt = async () =>
-        Date.parse((await services.runtime().getMe()).revocations?.checkedAt ?? '')
-      await expect.poll(checkedAt).toBeGreaterThan(revokedAt)
+      // The runtime has a list with the lease once it refuses what came from it: a list that it found to be the newest may be older.
+      await expect.poll(openContainers).toBe(401)
     } finally {
       await again.stop()
     }

@@ -348,7 +348,8 @@ describe.each([
         )?.state
       expect(await stateOf()).toBe('running')
       await expect.poll(stateOf).toBe('paused')
-      const answers = await Promise.all(Array.from({ length: 50 }, () => services.call(basePath)))
+      // As many as the runtime serves however late it is: of more, a busy one refuses some with HTTP 503.
+      const answers = await Promise.all(Array.from({ length: 30 }, () => services.call(basePath)))
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
       expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
       expect(await stateOf()).toBe('running')

@@ -111,9 +111,9 @@ it('has one memory of large bodies for all instances, which small bodies do not 
   const [one, other] = [await serve(open), await serve(open)]
   const body = ' '.repeat(100 * 1024)
   const waiting = new Set<ClientRequest>()
-  // A machine that is busy refuses some of them: others take their place.
+  // A machine that is busy refuses some of them, and a body that is answered has the place of one: others take it.
   const fill = () => {
-    while (waiting.size < 64) {
+    while (waiting.size < 80) {
       const headers = { ...json, 'Content-Length': limits.body }
       const large = request(one + rpcPath, { method: 'POST', headers })
       waiting.add(large)
