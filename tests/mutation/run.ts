@@ -3,7 +3,8 @@
  * those that no test noticed. A file is named by a part of its path. Results of unchanged files and tests are stored in
  * `.cache/mutation`. Exit code 1 if a file is below 90 %, or an entry of `equivalents/` is stale.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { LogLevel } from '@stryker-mutator/api/core'
@@ -47,6 +48,11 @@ function fail(message: string): never {
 const isAsked = (file: string): boolean =>
   positionals.length === 0 || positionals.some((part) => file.includes(part))
 
+/** Databases of tests are in memory there, where a sync costs nothing. Tests that a mutant ends leave files. */
+const temporary = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'selvedge-mutate-'))
+process.on('exit', () => rmSync(temporary, { recursive: true, force: true }))
+process.env.TMPDIR = temporary
+
 const memory = join(root, '.cache/mutation')
 const reportOf = ({ name }: Group): string => join(memory, `${name}.json`)
 
@@ -61,8 +67,6 @@ async function mutate(group: Group, files: readonly string[], run: Run = {}): Pr
   const report = reportOf(group)
   process.env.SELVEDGE_MUTATION_TESTS = JSON.stringify(group.tests)
   process.env.SELVEDGE_MUTATION_ALL = run.withAllTests ? '1' : ''
-  // Databases of tests are in memory there, where a sync costs nothing.
-  if (existsSync('/dev/shm')) process.env.TMPDIR = '/dev/shm'
   await new Stryker({
     mutate: [...files],
     testRunner: 'vitest',
