@@ -39,7 +39,7 @@ const refusals = new Set([
 /** Milliseconds between two searches: the discovery service answers two a second of a node. */
 const searchMs = 700
 /** Milliseconds between two rounds of the other callers: several of their requests are under way at any time, and the CPU is free for the rest. */
-const roundMs = 100
+const roundMs = 250
 
 const scope = 'openid edge:clusters edge:account:associate'
 
