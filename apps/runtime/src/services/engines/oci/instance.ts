@@ -14,7 +14,7 @@ const pollIntervals = { first: 50, last: 1000 }
 const stopMarginMs = 30_000
 
 /** When the start of a container is complete. */
-export interface Readiness {
+interface Readiness {
   /** A value of `MCM.READY`. */
   readonly ready: string
   /** The port that it has to listen on, for a message. */
