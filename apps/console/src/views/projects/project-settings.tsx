@@ -1,6 +1,5 @@
 import type { ConsoleProject } from '@selvedge/protocol/console'
 import { api } from '../../api.ts'
-import { capital } from '../../parts/capital.ts'
 import { Form } from '../../parts/form.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { tell } from '../../parts/toast.tsx'
@@ -48,13 +47,7 @@ function DeleteProject({ project: { clientId, name } }: { project: ConsoleProjec
   const { data: dependents } = useCall(() => api['project.dependents']({ clientId }), [clientId])
   if (!dependents) return null
   const { developerTokens, signIns, services } = dependents
-  const effects = [
-    ...(developerTokens > 0 ? [`deletes ${count(developerTokens, 'developer token')}, `] : []),
-    ...(signIns > 0 ? [`signs ${count(signIns, 'terminal')} out, `] : []),
-  ]
-  const consequence = capital(
-    `${effects.join('')}${effects.length > 0 ? 'and ' : ''}revokes every access token of the project.`,
-  )
+  const consequence = `Deletes ${count(developerTokens, 'developer token')}, signs ${count(signIns, 'terminal')} out, and revokes every access token of the project.`
   return (
     <Card title="Danger zone" kind="danger-zone" flush>
       <ul class="rows">
