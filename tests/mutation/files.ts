@@ -253,6 +253,12 @@ export const groups: readonly Group[] = [
     sources: ['apps/identity/src/registry/nodes/{device-history,device-needs}.ts'],
     tests: ['apps/identity/src/registry/nodes/{device-history,device-needs-suite}.test.ts'],
   },
+  beside('identity-turns', identity, 'registry/nodes/turns'),
+  {
+    name: 'identity-copies',
+    sources: [`${identity}/registry/nodes/copies.ts`],
+    tests: [`${identity}/registry/nodes/copies-suite.test.ts`],
+  },
   beside('discovery-sessions', discovery, 'sessions/sessions', 'endpoints/read-track', 'trust/realms'),
   beside('identity-passwords', identity, 'registry/credentials/passwords'),
   beside('identity-secrets', identity, 'storage/secrets/seal', 'registry/projects/app-addresses'),

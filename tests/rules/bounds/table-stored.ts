@@ -121,6 +121,10 @@ export const stored: Bounds = {
     'table device_vitals': own(
       'one row for each node, with at most `vitals.ts: maxVitalsCharacters` characters',
     ),
+    'table device_turns': lasting(
+      '`turns.ts: starts: 8` for each node, in one row',
+      '`device-tables.ts: ON DELETE CASCADE`',
+    ),
     'table device_needs': lasting('four rows for each node', '`device-needs.ts: DELETE FROM device_needs`'),
     'table device_events': lasting(
       '`device-history.ts: maxDeviceEvents` rows for each node',

@@ -23,6 +23,7 @@ import { createJoinRules, type JoinRules } from './join/join-rules.ts'
 import { createJoinUses, type JoinUses } from './join/join-uses.ts'
 import { removeOldKeys } from './join/old-keys.ts'
 import { openSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
+import { type Copies, createCopies } from './nodes/copies.ts'
 import { createDeviceFacets, type DeviceFacets } from './nodes/device-facets.ts'
 import { createDeviceHistory, type DeviceHistory } from './nodes/device-history.ts'
 import { createDeviceLabels, type DeviceLabels } from './nodes/device-labels.ts'
@@ -105,6 +106,8 @@ export interface Registry extends Credentials, Authority {
   /** What the devices of an account can be filtered by. */
   readonly facets: (accountId: string) => Promise<DeviceFacets>
   readonly codes: EnrolmentCodes
+  /** Devices with the key of one node. */
+  readonly copies: Copies
   /** By which new devices join an account. */
   readonly joinKeys: JoinKeys
   readonly joinUses: JoinUses
@@ -143,7 +146,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
   const rotate = shareRun(keys.rotateIfDue)
   const federatedSubjects = createFederatedSubjects(storage)
   const nodes = createNodes({ ...shared, maxNodes: config['limits.nodes'] })
-  const joinBlocks = createJoinBlocks(store, nodes, storage.audit)
+  const joining = createJoining(storage, nodes, labels)
   let timer: NodeJS.Timeout | undefined
 
   return {
@@ -170,10 +173,8 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     attention: createReadAttention(store),
     facets: createDeviceFacets(store),
     codes: createEnrolmentCodes(store, clock),
-    joinKeys: createJoinKeys(store, clock, labels.tagsOf),
-    joinUses: createJoinUses(store, clock),
-    joinRules: createJoinRules(store),
-    joinBlocks,
+    copies: createCopies(store, clock, storage.audit),
+    ...joining,
     signIns: createSignIns({ ...shared, secret, lifetimeSeconds: config['lifetime.refresh'], graceSeconds }),
     leaseSources: createLeaseSources(store),
     deviceRequests: createDeviceRequests(store, clock, graceSeconds, changes.epoch),
@@ -188,7 +189,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
       companies.task,
       removeStrangers(store, config['nodes.forgetAfter'] * 1000),
       removeOldKeys(store),
-      joinBlocks.task,
+      joining.joinBlocks.task,
       ...authority.tasks,
     ],
     start() {
@@ -200,6 +201,17 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     },
   }
 }
+
+const createJoining = (
+  { store, clock, audit }: Storage,
+  nodes: Nodes,
+  { tagsOf }: DeviceLabels,
+): Pick<Registry, 'joinKeys' | 'joinUses' | 'joinRules' | 'joinBlocks'> => ({
+  joinKeys: createJoinKeys(store, clock, tagsOf),
+  joinUses: createJoinUses(store, clock),
+  joinRules: createJoinRules(store),
+  joinBlocks: createJoinBlocks(store, nodes, audit),
+})
 
 async function openAuthority(config: IdentityConfig, storage: Storage, urls: Urls): Promise<Authority> {
   const { store, clock, changes } = storage

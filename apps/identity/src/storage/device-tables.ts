@@ -1,6 +1,13 @@
 /** Tables about devices that the version before does not know. */
 import type { AddedTable } from '@selvedge/service-kit/store'
 
+const turns = `CREATE TABLE device_turns (
+  node_id TEXT PRIMARY KEY REFERENCES nodes (node_id) ON DELETE CASCADE, turns TEXT NOT NULL
+)`
+
+/** Which starts of a runtime were heard with the key of a node, as JSON: what shows that two devices have it. */
+export const deviceTurns: AddedTable = { table: 'device_turns', sqlite: turns, postgres: turns }
+
 const labels = `CREATE TABLE device_labels (
   node_id TEXT PRIMARY KEY REFERENCES nodes (node_id) ON DELETE CASCADE,
   account_id TEXT NOT NULL, name TEXT NOT NULL, tags TEXT NOT NULL

@@ -2,7 +2,14 @@
 import type { Migrations } from '@selvedge/service-kit/store'
 import { appTables } from './app-tables.ts'
 import { companyTables } from './company-tables.ts'
-import { deviceEvents, deviceFacets, deviceLabels, deviceNeeds, deviceVitals } from './device-tables.ts'
+import {
+  deviceEvents,
+  deviceFacets,
+  deviceLabels,
+  deviceNeeds,
+  deviceTurns,
+  deviceVitals,
+} from './device-tables.ts'
 import { federatedSubjects, issuerKeySets, projectIssuers } from './federation-tables.ts'
 import { joinTables } from './join-tables.ts'
 import { projectOffline } from './lease-tables.ts'
@@ -193,6 +200,7 @@ export const migrations: Migrations = [
   deviceNeeds,
   deviceEvents,
   ...joinTables,
+  deviceTurns,
 ]
 
 /**
@@ -228,6 +236,7 @@ export const tables = [
   'join_keys',
   'join_uses',
   'join_rules',
+  'device_turns',
   'people',
   'members',
   'passkeys',

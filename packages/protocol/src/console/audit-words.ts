@@ -17,6 +17,7 @@ const verbs: Readonly<Record<string, string>> = {
   'developer_token.create': 'created a developer token for',
   'developer_token.revoke': 'revoked a developer token for',
   'device.block': 'blocked the device',
+  'device.copy': 'has the key of another device:',
   'device.disassociate': 'removed the device from the account',
   'device.export': 'exported the list of devices as',
   'device.join': 'added the device',

@@ -136,6 +136,12 @@ export const edgeTokenResponse = z.object({
     .describe(
       'The account that its owner removed from this node in the console; the node removes it as well',
     ),
+  copied: z
+    .literal(true)
+    .optional()
+    .describe(
+      'Two devices have the key of the node: their requests, with the claim "start" in their proofs, take turns',
+    ),
   join: z
     .enum(['joined', 'waiting'])
     .optional()

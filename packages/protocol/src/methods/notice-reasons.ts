@@ -6,6 +6,8 @@ export const noticeReasons = {
     'In the identity service, this node has another account, or none. Associate it again with a new token, or remove the account: selvedge account unassociate',
   other_machine:
     'The state was of another machine and was set aside: this is a new node. To be the node of before: selvedge device adopt',
+  device_copied:
+    'Another device has the key of this one, as with a copied disk. On the copy: selvedge device prepare-image',
   join_refused:
     'The join key of this device is not accepted, so it has no account. The runtime tries again; the log has the reason.',
   join_waiting: 'This device waits until an owner of the account approves it.',

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import type { JoinClaim } from './join.ts'
 import { publicJwk } from './jwk.ts'
 import type { LeaseUse } from './leases.ts'
+import type { StartClaim } from './start.ts'
 import type { DeviceVitals } from './vitals.ts'
 
 export const dpopType = 'dpop+jwt'
@@ -61,4 +62,6 @@ export interface DpopClaims {
   readonly leases?: readonly LeaseUse[]
   /** By which key the device wants to join an account. */
   readonly join?: JoinClaim
+  /** Which start of the runtime the request is from. */
+  readonly start?: StartClaim
 }

@@ -12,6 +12,7 @@ import {
   nodeStatement,
   openProof,
   type PublicJwk,
+  type StartClaim,
   UsedProofs,
 } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '../clock/clock.ts'
@@ -34,6 +35,7 @@ export interface ProofInput {
   readonly vitals?: DeviceVitals | null | undefined
   readonly leases?: readonly LeaseUse[] | undefined
   readonly join?: JoinClaim | undefined
+  readonly start?: StartClaim | undefined
   /** Body of the request, where the proof is to cover it. */
   readonly body?: string
 }
@@ -52,6 +54,7 @@ export function createProof({
   vitals,
   leases,
   join,
+  start,
   body,
 }: ProofInput): string {
   const claims: DpopClaims = {
@@ -65,6 +68,7 @@ export function createProof({
     ...(vitals !== undefined && { vitals }),
     ...(leases !== undefined && { leases }),
     ...(join !== undefined && { join }),
+    ...(start !== undefined && { start }),
     ...(body !== undefined && { bh: hashOf(body) }),
   }
   return signJws({ typ: dpopType, jwk: { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y } }, claims, key)
@@ -87,6 +91,8 @@ export interface VerifiedProof {
   readonly leases: unknown
   /** Claim `join`, not checked. */
   readonly join: unknown
+  /** Claim `start`, not checked. */
+  readonly start: unknown
 }
 
 export interface DpopVerifier {
@@ -156,7 +162,7 @@ export function createDpopVerifier(
         throw new DpopError('invalid_dpop_proof', 'the signature of the proof is not of its key')
       const ath = accessToken === undefined ? undefined : hashOf(accessToken)
       const { jti } = checkProofClaims(jws.payload, { htm, htu, ath, now: seconds(clock) })
-      const { nonce: given, node, vitals, leases, join, bh } = jws.payload
+      const { nonce: given, node, vitals, leases, join, start, bh } = jws.payload
       if (typeof given !== 'string' || !isFresh(given)) {
         throw new DpopError('use_dpop_nonce', 'repeat the request with the nonce of the DPoP-Nonce header')
       }
@@ -165,7 +171,7 @@ export function createDpopVerifier(
       const statement = readStatement(node)
       used.use(jkt, jti, monotonic(), owner)
       const use = { id: hashOf(`${jkt} ${jti}`), endsAt: seconds(clock) + nonceSeconds }
-      return { jwk, jkt, node: statement, vitals, leases, join, use }
+      return { jwk, jkt, node: statement, vitals, leases, join, start, use }
     },
   }
 }

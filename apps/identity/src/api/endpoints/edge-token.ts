@@ -1,10 +1,17 @@
 import { type EdgeTokenResponse, identityPaths, OAuthError } from '@selvedge/protocol'
-import { type JoinClaim, readJoinClaim, readLeaseUses, readVitals } from '@selvedge/protocol/tokens'
+import {
+  type JoinClaim,
+  readJoinClaim,
+  readLeaseUses,
+  readStartClaim,
+  readVitals,
+} from '@selvedge/protocol/tokens'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf } from '@selvedge/service-kit/http'
 import { requireProof } from '@selvedge/service-kit/http-app'
 import { nodeIdOf, type SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
+import type { Copies } from '../../registry/nodes/copies.ts'
 import type { Enrolment } from '../../tokens/enrolment/enrolment.ts'
 import type { EdgeMint } from '../../tokens/enrolment/mint-edge.ts'
 import type { Limits } from '../../tokens/grants/limits.ts'
@@ -17,6 +24,7 @@ export interface EdgeTokenParts {
   readonly limits: Pick<Limits, 'takeNode'>
   readonly enrolment: Enrolment
   readonly edgeMint: EdgeMint
+  readonly copies: Copies
   /** IP addresses of trusted proxies. */
   readonly trustedProxies: AddressSet
 }
@@ -26,7 +34,7 @@ export interface EdgeTokenParts {
  * HMAC secret if it does not exist yet, and updates the name and the account in the registry. A repetition does no harm.
  */
 export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts): void {
-  const { issuer, dpop, limits, enrolment, edgeMint, trustedProxies } = parts
+  const { issuer, dpop, limits, enrolment, edgeMint, copies, trustedProxies } = parts
 
   app.post(identityPaths.edgeToken, async (request, reply): Promise<EdgeTokenResponse> => {
     const proof = await requireProof({ dpop, url: issuer() }, request, reply)
@@ -43,7 +51,10 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     const nodeId = nodeIdOf(jwk)
     const epoch = parts.epoch()
     limits.takeNode(nodeId)
-    const node = await enrolment.bringUpToDate(nodeId, stated, addressOf(request.raw, trustedProxies))
+    const address = addressOf(request.raw, trustedProxies)
+    const node = await enrolment.bringUpToDate(nodeId, stated, address)
+    const start = readStartClaim(proof.start)
+    const isCopied = start !== undefined && (await copies.follow(start, node, address))
     return {
       id_token: await edgeMint.idToken({ node, audience, jkt, epoch }),
       expires_in: edgeMint.lifetimeSeconds,
@@ -51,6 +62,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       ...edgeMint.timeFor(nodeId, stated),
       hmac_key: JSON.parse(node.hmac.cloudKey),
       ...(node.removedAccount !== '' && { removed_account: node.removedAccount }),
+      ...(isCopied && { copied: true }),
       ...(join && { join: node.accountId === '' ? 'waiting' : 'joined' }),
     }
   })

@@ -46,6 +46,13 @@ describe('the report of the account', () => {
       ...more,
     }) as unknown as EdgeTokenResponse
   const statement = { name: 'n' } as NodeStatement
+
+  it('shows while two devices have the key of this one', () => {
+    account.learn(answerOf('a', { copied: true }), null)
+    expect(notices.has('device_copied')).toBe(true)
+    account.learn(answerOf('a'), null)
+    expect(notices.has('device_copied')).toBe(false)
+  })
   let value: RuntimeState
   let updates: number
   let notices: ReturnType<typeof createNotices>

@@ -76,6 +76,8 @@ export function createAccountReport({ state, learned, log, notices }: AccountRep
       }
     },
     learn(answer, reported) {
+      if (answer.copied) notices.raise('device_copied', {})
+      else notices.clear('device_copied')
       if (isRemovedHere(answer.removed_account, state.value)) {
         log.warn('the owner removed the account from this node', { accountId: answer.removed_account })
         accountRemoved(answer.removed_account)

@@ -1,5 +1,5 @@
 /** One request for an edge ID token, with a proof of the node's key, and the signed time in its answer. */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { IdentityClient } from '@selvedge/client'
 import { type EdgeTokenResponse, identityPaths } from '@selvedge/protocol'
 import type { DeviceVitals, JoinClaim, NodeStatement } from '@selvedge/protocol/tokens'
@@ -40,6 +40,9 @@ export type RequestEdgeToken = (statement: NodeStatement, join?: JoinClaim) => P
 
 export function createEdgeTokenRequest(parts: EdgeTokenRequestParts): RequestEdgeToken {
   const { key, url, client, state, learned, clock, link, log } = parts
+  // In memory alone: with a copy of the disk, another start has another ID.
+  const startId = randomBytes(16).toString('base64url')
+  let count = 0
   const storeTime = createTimeFloor(state, learned, clock)
 
   /** Accepts a time only if the identity service signed it for the nonce of this request: any other may be forged or replayed. */
@@ -63,11 +66,24 @@ export function createEdgeTokenRequest(parts: EdgeTokenRequestParts): RequestEdg
     const node = { ...statement, time_nonce: timeNonce }
     const leases = parts.leases?.()
     const uses = leases?.unreported()
-    const beside = [uses, join].map((each) => (each ? JSON.stringify(each) : '')).join('')
+    const start = { id: startId, count: ++count }
+    const beside = [uses, join, start].map((each) => (each ? JSON.stringify(each) : '')).join('')
     const stated = htu + JSON.stringify(node) + beside
     const vitals = await parts.vitals(proofRoomBytes - Buffer.byteLength(stated))
     const prove = (nonce: string | undefined) =>
-      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node, vitals, leases: uses, join })
+      createProof({
+        key: privateKey,
+        jwk,
+        htm: 'POST',
+        htu,
+        clock,
+        nonce,
+        node,
+        vitals,
+        leases: uses,
+        join,
+        start,
+      })
     const sentAt = clock.monotonic()
     const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(requestLimitMs) })
     link.succeeded()
