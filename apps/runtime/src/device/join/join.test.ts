@@ -241,6 +241,14 @@ describe('a key that a person gives to the runtime', () => {
     ])
   })
 
+  it('may be another one after a refusal', async () => {
+    const device = open(null)
+    answers = [refused()]
+    await expect(device.joinAccount(other)).rejects.toMatchObject({ cause: refused() })
+    answers = [joined]
+    expect(await device.joinAccount(key)).toEqual({ accountId: 'a', state: 'joined' })
+  })
+
   it('that is refused leaves the key of the configuration, which is shown again', async () => {
     const device = open({ key })
     answers = [refused()]
@@ -270,10 +278,16 @@ describe('a key that a person gives to the runtime', () => {
     const device = open(null)
     answers = [waiting]
     const first = device.joinAccount(other)
-    await expect(device.joinAccount(key)).rejects.toMatchObject({ reason: 'busy' })
+    await expect(device.joinAccount(key)).rejects.toMatchObject({
+      reason: 'busy',
+      message: 'the runtime joins an account now',
+    })
     await first
     value = { ...initialState, accountId: 'b' }
-    await expect(device.joinAccount(key)).rejects.toMatchObject({ reason: 'already_associated' })
+    await expect(device.joinAccount(key)).rejects.toMatchObject({
+      reason: 'already_associated',
+      message: 'this runtime has the account b',
+    })
     expect(given).toBe(other)
   })
 })
