@@ -23,7 +23,6 @@ export async function listenLocal(
     addresses,
     port,
     portSetting: setting,
-    authenticated: false,
     limits,
     listener,
   })

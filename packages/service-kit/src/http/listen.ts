@@ -45,7 +45,7 @@ export interface TcpOptions {
   /** Opens the certificate, once the addresses are known to be allowed. */
   readonly tls?: () => Certificate
   /** Whether callers must show a key; without it and TLS no address but the loopback is opened. */
-  readonly authenticated: boolean
+  readonly authenticated?: boolean
   readonly limits: Limits
   /** Makes the listener once the port is known. */
   readonly listener: (port: number) => Listener
