@@ -114,8 +114,8 @@ describeOnStores(
         } as never,
         '192.0.2.1',
       )
-    const refusal = (number: number, key: string) =>
-      arrive(number, key).then(
+    const refusal = (number: number, key: string, at = replica(number)) =>
+      arrive(number, key, undefined, at).then(
         () => 'joined',
         (cause: Error) => cause.message,
       )
@@ -135,11 +135,14 @@ describeOnStores(
       expect((await arrive(1, secret, 'SN-1')).accountId).toBe(accountId)
       const label = await one().labels.find(accountId, nodeIdOf(1))
       expect(label).toEqual({ name: 'kiosk-SN-1', tags: ['team:kiosk'] })
-      expect(await usedOf(keyId)).toMatchObject({ used: 1, uses: 5, ending: null, madeBy: 'ada@example.com' })
+      expect(await usedOf(keyId)).toMatchObject({
+        ...{ used: 1, uses: 5, ending: null, madeBy: 'ada@example.com', project: null, approve: false },
+      })
+      expect(limited).toEqual([keyId])
       const [entry] = await one().audit.list(accountId, 10, undefined, { action: 'device.join' })
       expect(entry).toMatchObject({
         subject: nodeIdOf(1),
-        address: '192.0.2.1',
+        ...{ address: '192.0.2.1', actor: 'the device', outcome: 'ok' },
         detail: `kiosk-SN-1, with the join key ${keyId}`,
       })
     })
@@ -196,8 +199,11 @@ describeOnStores(
 
     describe('are refused with the reason', () => {
       it('where they are unknown', async () => {
-        expect(await refusal(1, `sj_${'g'.repeat(32)}`)).toMatch('no such key is known')
+        expect(await refusal(1, `sj_${'g'.repeat(32)}`, one())).toMatch('no such key is known')
         expect(await one().nodes.find(nodeIdOf(1))).toBeUndefined()
+        for (let guess = 2; guess <= 60; guess++)
+          expect(await refusal(1, `sj_${guess}`, one())).toMatch('no such key is known')
+        expect(await refusal(1, 'sj_61', one())).toMatch('unknown join keys from this address')
       })
 
       it('after they have expired', async () => {
@@ -218,7 +224,12 @@ describeOnStores(
         expect(await refusal(1, secret)).toMatch('it was revoked')
         expect((await usedOf(keyId)).ending).toBe('revoked')
         const [entry] = await one().audit.list(accountId, 10, undefined, { outcome: 'refused' })
-        expect(entry).toMatchObject({ action: 'join_key.use', subject: keyId, address: '192.0.2.1' })
+        expect(entry).toMatchObject({
+          ...{ action: 'join_key.use', subject: keyId, address: '192.0.2.1', actor: 'a device' },
+          detail: `${nodeIdOf(1)}: it was revoked`,
+        })
+        for (let time = 0; time < 25; time++) await refusal(1, secret)
+        expect(await one().audit.list(accountId, 100, undefined, { outcome: 'refused' })).toHaveLength(20)
       })
 
       it('once their maker is no owner any more, also if the person becomes one again', async () => {
@@ -288,6 +299,7 @@ describeOnStores(
         expect(more).toEqual([])
         expect(waiting).toMatchObject({
           ...{ nodeId: nodeIdOf(1), name: 'host-1', serial: '', address: '192.0.2.1', keyTitle: 'lab key' },
+          version: '1',
           fingerprint: nodeIdOf(1)
             .slice(0, 16)
             .replace(/(.{4})(?=.)/g, '$1-'),
@@ -398,6 +410,16 @@ describeOnStores(
           `Kiosk-sn-1-${nodeIdOf(2).slice(0, 8)}`,
         )
       })
+
+      it('of the longest kind, with an ID as well, and tags alone', async () => {
+        const name = 'x'.repeat(joinLimits.nameCharacters)
+        const { secret } = await make({ name })
+        for (const number of [1, 2]) await arrive(number, secret)
+        const id = nodeIdOf(2).slice(0, 8)
+        expect((await one().labels.find(accountId, nodeIdOf(2))).name).toBe(`${name.slice(9)}-${id}`)
+        await arrive(3, (await make({ tags: ['team:lab'] })).secret)
+        expect(await one().labels.find(accountId, nodeIdOf(3))).toEqual({ name: '', tags: ['team:lab'] })
+      })
     })
 
     describe('that are revoked with their devices', () => {
@@ -417,6 +439,7 @@ describeOnStores(
         expect([0, 1, 101, 102, 900].map(isBlocked)).toEqual([false, true, true, true, false])
         const blocks = await one().audit.list(accountId, 1000, undefined, { action: 'device.block' })
         expect(blocks).toHaveLength(102)
+        expect(blocks[0]).toMatchObject({ outcome: 'ok', detail: `it joined with the join key ${keyId}` })
         expect(blocks.filter(({ address }) => address === '192.0.2.9')).toHaveLength(100)
         expect(new Set(blocks.map(({ actor }) => actor))).toEqual(new Set(['ada@example.com']))
         await one().nodes.setBlocked(nodeIdOf(1), false)
