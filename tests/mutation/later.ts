@@ -5,8 +5,6 @@
 
 /** They decide about trust: who calls, what a caller may see and change, and who gets a credential. These come first. */
 const aboutTrust = [
-  'packages/service-kit/src/http/listen-local.ts',
-  'packages/service-kit/src/metrics/listener.ts',
 ]
 
 /** They open what strangers send, or limit it: images, packets, messages, requests and work. */
@@ -137,4 +135,4 @@ const aboutTools = [
 export const later: readonly string[] = [...aboutTrust, ...aboutForeignBytes, ...aboutTools]
 
 /** How many files wait. It may only get smaller. */
-export const laterCount = 119
+export const laterCount = 117

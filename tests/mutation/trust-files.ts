@@ -74,6 +74,11 @@ export const trustGroups: readonly Group[] = [
     tests: [`${kit}/http/rpc-listener.test.ts`],
   },
   beside('servers', `${kit}/http`, 'server', 'bind-unix'),
+  {
+    name: 'metrics-readers',
+    sources: [`${kit}/metrics/listener.ts`, `${kit}/http/listen-local.ts`],
+    tests: [`${kit}/metrics/listener.test.ts`],
+  },
   beside('hot-path', `${kit}/http-app`, 'hot-path'),
   {
     name: 'http-shell',
