@@ -17,13 +17,12 @@ export interface Outside {
   readonly device: string
   /** Another address of this device, a public one. */
   readonly devicePublic: string
+  /** A link-local address there; not the one that metadata services have. */
+  readonly linkLocal: string
   /** Runs a program there. @returns what it wrote */
   run(...command: readonly string[]): string
   remove(): void
 }
-
-/** Not the one that metadata services have. */
-export const linkLocalAddress = '169.254.77.77'
 
 /** Metric of routes that count only where there is no other one. */
 const last = '4000000000'
@@ -40,10 +39,11 @@ export function makeOutside(): Outside {
   const [local, device] = [`10.191.${id}.2`, `10.191.${id}.1`]
   const publicAddresses = [`25.77.${id}.10`, `25.77.${id}.11`] as const
   const devicePublic = `25.77.${id}.1`
+  const linkLocal = `169.254.${id}.77`
   const folder = mkdtempSync(join(tmpdir(), 'outside-'))
   writeFileSync(join(folder, 'index.html'), 'outside')
   const servers: ReturnType<typeof spawn>[] = []
-  const routed = [`25.77.${id}.0/24`, `${linkLocalAddress}/32`]
+  const routed = [`25.77.${id}.0/24`, `${linkLocal}/32`]
   const remove = () => {
     for (const each of servers) each.kill()
     spawnSync('ip', ['link', 'del', port])
@@ -61,7 +61,7 @@ export function makeOutside(): Outside {
     ip('-n', space, 'link', 'set', 'lo', 'up')
     ip('-n', space, 'addr', 'add', `${local}/24`, 'dev', 'eth0')
     ip('-n', space, 'link', 'set', 'eth0', 'up')
-    for (const each of [...publicAddresses, linkLocalAddress])
+    for (const each of [...publicAddresses, linkLocal])
       ip('-n', space, 'addr', 'add', `${each}/32`, 'dev', 'lo')
     ip('-n', space, 'route', 'add', 'default', 'via', device)
     for (const each of routed) ip('route', 'add', each, 'via', local)
@@ -80,6 +80,7 @@ export function makeOutside(): Outside {
     local,
     device,
     devicePublic,
+    linkLocal,
     run(...command) {
       const { stdout, stderr } = spawnSync('ip', ['netns', 'exec', space, ...command], {
         encoding: 'utf8',

@@ -13,7 +13,7 @@ import { ask, askAll, busybox } from '../../harness/ask-hosts.ts'
 import { cgiImage, unixcat } from '../../harness/cgi-image.ts'
 import { needs } from '../../harness/installed.ts'
 import { type NameServer, startNameServer } from '../../harness/name-server.ts'
-import { linkLocalAddress, makeOutside, type Outside } from '../../harness/outside.ts'
+import { makeOutside, type Outside } from '../../harness/outside.ts'
 import { type Podman, podmanNeeds } from '../../harness/podman.ts'
 import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
 import type { Services } from '../../harness/services.ts'
@@ -162,7 +162,7 @@ describe(
       const [address, other] = outside.publicAddresses
       expect(await inside('web', ask('api.test', 80))).toContain('outside')
       const closed: (readonly [string, number])[] = [
-        [linkLocalAddress, 80],
+        [outside.linkLocal, 80],
         [outside.local, 80],
         [outside.devicePublic, devicePort],
       ]
@@ -183,7 +183,7 @@ describe(
       const attempts = [
         ...outside.publicAddresses.map((each) => [each, 80] as const),
         ...(['api.test', 'other.test'] as const).map((each) => [each, 80] as const),
-        [linkLocalAddress, 80] as const,
+        [outside.linkLocal, 80] as const,
         [outside.local, 80] as const,
       ]
       expectClosed(await inside('db', askAll(...attempts)), attempts.length)

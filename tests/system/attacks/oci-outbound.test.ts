@@ -12,7 +12,7 @@ import { ask, askAll, busybox } from '../../harness/ask-hosts.ts'
 import { cgiImage } from '../../harness/cgi-image.ts'
 import { findProgram, needs } from '../../harness/installed.ts'
 import { type NameServer, startNameServer } from '../../harness/name-server.ts'
-import { linkLocalAddress, makeOutside, type Outside } from '../../harness/outside.ts'
+import { makeOutside, type Outside } from '../../harness/outside.ts'
 import { type Podman, podmanNeeds, startPodman } from '../../harness/podman.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 
@@ -115,7 +115,7 @@ describe(
           `${ask(address, 80)} ${ask(other, 8080)} echo; echo closed`,
           askAll(
             [outside.local, 80],
-            [linkLocalAddress, 80],
+            [outside.linkLocal, 80],
             [victim, 8080],
             ...[own, outside.device, outside.devicePublic, '127.0.0.1', '0.0.0.0'].map(
               (each) => [each, devicePort] as const,
@@ -147,15 +147,15 @@ describe(
     it('gains nothing from a name that changes its address to one that is not public (DNS rebinding)', async () => {
       const [address] = outside.publicAddresses
       const { run, log } = await deploy('rebinding', 'rebind.test:80, api.test:80')
-      for (const target of [outside.local, linkLocalAddress, outside.device, '127.0.0.1', '192.0.2.53']) {
+      for (const target of [outside.local, outside.linkLocal, outside.device, '127.0.0.1', '192.0.2.53']) {
         names.names.set('rebind.test', [target])
         // One after the other: the second one is for what the answer to the first one may have opened.
         expect(await run(`${ask('rebind.test', 80)} ${ask(target, 80)}`)).not.toContain('outside')
       }
       expect(await log()).toContain('rebind.test resolves to')
-      names.names.set('api.test', [outside.local, address, linkLocalAddress])
+      names.names.set('api.test', [outside.local, address, outside.linkLocal])
       expect(await run(ask('api.test', 80))).toContain('outside')
-      const closed = await run(askAll([outside.local, 80], [linkLocalAddress, 80]))
+      const closed = await run(askAll([outside.local, 80], [outside.linkLocal, 80]))
       expect(closed.match(/exit code [^0]/g)).toHaveLength(2)
       expect(closed).not.toContain('outside')
     })
@@ -197,7 +197,7 @@ describe(
         [
           ask(address, 80),
           'echo closed',
-          askAll([other, 80], [outside.local, 80], [linkLocalAddress, 80], [gateway, devicePort]),
+          askAll([other, 80], [outside.local, 80], [outside.linkLocal, 80], [gateway, devicePort]),
         ].join('\n'),
       )
       const [open = '', closed = ''] = text.split('closed')
@@ -245,9 +245,9 @@ describe(
     })
 
     it('reaches addresses that are not public only if they are listed, and the device allows them', async () => {
-      const wanted = `${outside.local}:80,${linkLocalAddress}:80,${outside.device}:${devicePort}`
+      const wanted = `${outside.local}:80,${outside.linkLocal}:80,${outside.device}:${devicePort}`
       const refused = await deploy('plc', wanted)
-      const attempts = askAll([outside.local, 80], [linkLocalAddress, 80], [outside.device, devicePort])
+      const attempts = askAll([outside.local, 80], [outside.linkLocal, 80], [outside.device, devicePort])
       const before = await refused.run(attempts)
       expect(before.match(/exit code/g)).toHaveLength(3)
       expect(before).not.toMatch(/outside|SECRET/)

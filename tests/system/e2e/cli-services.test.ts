@@ -118,7 +118,7 @@ describe('what a person sees', () => {
     [['container', 'wait', 'nobody'], 1, /there is no container/],
     [['container', 'logs', 'nobody'], 1, /there is no container "nobody" of client/],
     [['image', 'deploy', '/nowhere.tar'], 2, /there is no file/],
-    [['image', 'pack', '/tmp/no-such-folder'], 2, /neither index\.ts nor index\.js nor index\.wasm/],
+    [['image', 'pack', '/tmp/no-such-folder'], 2, /there is no folder/],
     [['init', 'rust', '/tmp/x'], 2, /function, oci, wasm, worker/],
   ])('%j: says what was wrong and what to do', async (args, code, message) => {
     const ran = await run(...args)
