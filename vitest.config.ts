@@ -54,7 +54,7 @@ class LongestFirst extends BaseSequencer {
 }
 
 /** They mostly wait: for processes, containers, networks and browsers. */
-const systemWorkers = 8
+const systemWorkers = 6
 
 /**
  * The kinds of tests. *unit*: beside the source, in one process. *integration*: daemons and their HTTP, and each interface that has several
