@@ -26,9 +26,14 @@ const answers = (upstream: TcpUpstream): Promise<boolean> =>
     })
   })
 
-/** Whether one of them answers. */
-const anyAnswers = async (upstreams: readonly TcpUpstream[]): Promise<boolean> =>
-  (await Promise.all(upstreams.map(answers))).includes(true)
+/** Whether one of them answers; the first that does decides. */
+async function anyAnswers(upstreams: readonly TcpUpstream[]): Promise<boolean> {
+  const trying = upstreams.map(async (each) => {
+    if (!(await answers(each))) throw new Error('it is closed')
+    return true
+  })
+  return Promise.any(trying).catch(() => false)
+}
 
 /** Waits until something listens at one of them. Gives why nothing does, where the time is over. @param port of the container, in words */
 export const awaitPort = (
