@@ -8,7 +8,8 @@ import type { Running } from '../../apps/runtime/src/services/containers/instanc
 import type { Passage } from '../../apps/runtime/src/services/gateway/passage.ts'
 import { passUpgrade } from '../../apps/runtime/src/services/gateway/upgrade.ts'
 
-const usual: Omit<Passage, 'running' | 'path'> = {
+/** A passage through the gateway without anything special. */
+export const usualPassage: Omit<Passage, 'running' | 'path'> = {
   headers: ['Host', 'x'],
   sandboxed: false,
   speaksHttp2: false,
@@ -69,7 +70,7 @@ export async function front(
       socket.on('error', () => socket.destroy())
       socket.once('close', () => callerGone.resolve())
       await started()
-      passUpgrade(seen(socket), head, { ...usual, running, path: request.url!, ...more }, () => 0)
+      passUpgrade(seen(socket), head, { ...usualPassage, running, path: request.url!, ...more }, () => 0)
     },
   })
   server.listen(0, '127.0.0.1')

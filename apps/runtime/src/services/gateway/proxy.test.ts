@@ -6,6 +6,7 @@ import { createLimitedWork, createWorkCount } from '@selvedge/service-kit/work'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { isLarge } from '../../../../../packages/service-kit/src/http/large-body.ts'
 import { startHttp2Service } from '../../../../../tests/harness/http2-proxy.ts'
+import { usualPassage } from '../../../../../tests/harness/upgrade-front.ts'
 import type { Running } from '../containers/instances.ts'
 import type { Passage } from './passage.ts'
 import { createProxy } from './proxy.ts'
@@ -57,15 +58,8 @@ async function frontOf(servicePort: number, more: Partial<Passage> = {}) {
     proxy.pass(incoming, response, {
       running,
       path: incoming.url!,
-      headers: ['Host', 'x'],
-      sandboxed: false,
-      speaksHttp2: false,
-      wantsTrailers: false,
-      isOfEvents: false,
-      requestId: 'id-1',
+      ...usualPassage,
       limitMs: 1000,
-      onOverrun: () => undefined,
-      endWithCaller: () => () => undefined,
       ...more,
     })
   }).listen(0, '127.0.0.1')
