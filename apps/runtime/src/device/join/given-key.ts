@@ -8,7 +8,7 @@ export interface GivenKey {
   readonly path: string
   /** @throws NodeJS.ErrnoException when the disk fails */
   store(key: string): Promise<void>
-  /** Without effect where it is not stored. @throws NodeJS.ErrnoException when the disk fails */
+  /** Does nothing if no key is stored. @throws NodeJS.ErrnoException when the disk fails */
   remove(): Promise<void>
 }
 

@@ -19,7 +19,7 @@ interface Readiness {
   readonly ready: string
   /** The port that it has to listen on, for a message. */
   readonly portInWords: string
-  /** The ports of which it has to listen on one, where they are reached by the address of the container. */
+  /** It is ready when it listens on one of these ports. They are tried only at the address of the container itself. */
   readonly ports: readonly number[]
 }
 
